@@ -1,0 +1,57 @@
+#include "base/file.h"
+
+#include <gtest/gtest.h>
+
+#include <filesystem>
+
+namespace fg {
+namespace {
+
+std::string TempFolder() {
+  const std::string folder = testing::TempDir() + "fg_file_test";
+  std::filesystem::remove_all(folder);
+  EXPECT_TRUE(MakeFolders(folder).ok());
+  return folder;
+}
+
+TEST(File, AtomicWriteReplacesAndLeavesNothingBeside) {
+  const std::string folder = TempFolder();
+  ASSERT_TRUE(WriteFileAtomic(folder + "/a", "one").ok());
+  ASSERT_TRUE(WriteFileAtomic(folder + "/a", "two").ok());
+  EXPECT_EQ(*ReadFile(folder + "/a"), "two");
+  int entries = 0;
+  for (const auto& entry : std::filesystem::directory_iterator(folder)) entries += entry.exists();
+  EXPECT_EQ(entries, 1);
+}
+
+TEST(File, WriteIntoMissingFolderNamesThePath) {
+  const Status status = WriteFileAtomic("/nonexistent/folder/a", "x");
+  EXPECT_EQ(status.kind(), ErrorKind::kIo);
+  EXPECT_EQ(status.message(), "/nonexistent/folder/a: cannot write: No such file or directory");
+}
+
+TEST(File, MappingShowsTheBytes) {
+  const std::string folder = TempFolder();
+  ASSERT_TRUE(WriteFileAtomic(folder + "/a", "bytes").ok());
+  auto mapped = MappedFile::Open(folder + "/a");
+  ASSERT_TRUE(mapped.ok());
+  EXPECT_EQ(mapped->bytes().size(), 5u);
+  EXPECT_EQ(static_cast<char>(mapped->bytes()[0]), 'b');
+}
+
+TEST(File, EmptyFileMapsToNothing) {
+  const std::string folder = TempFolder();
+  ASSERT_TRUE(WriteFileAtomic(folder + "/empty", "").ok());
+  auto mapped = MappedFile::Open(folder + "/empty");
+  ASSERT_TRUE(mapped.ok());
+  EXPECT_TRUE(mapped->bytes().empty());
+}
+
+TEST(File, FolderIsNoFile) {
+  const auto bytes = ReadFile(TempFolder());
+  ASSERT_FALSE(bytes.ok());
+  EXPECT_NE(bytes.status().message().find("not a regular file"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace fg

@@ -1,0 +1,61 @@
+# Targets of this project, all with the same flags. The arithmetic of docs/arithmetic.md needs
+# -ffp-contract=off everywhere: g++ contracts even AVX intrinsics to FMA without it.
+set(FG_COMPILE_FLAGS -Wall -Wextra -Werror -ffp-contract=off)
+
+function(_fg_common target)
+  target_compile_options(${target} PRIVATE ${FG_COMPILE_FLAGS})
+  target_include_directories(${target} PUBLIC ${CMAKE_SOURCE_DIR} ${CMAKE_BINARY_DIR}/generated)
+  if(FG_SANITIZE)
+    target_compile_options(${target} PRIVATE -fsanitize=${FG_SANITIZE} -fno-sanitize-recover=all)
+    target_link_options(${target} PUBLIC -fsanitize=${FG_SANITIZE})
+  endif()
+endfunction()
+
+# fg_library(NAME SOURCES a.cc ... DEPENDS lib ...)
+function(fg_library name)
+  cmake_parse_arguments(A "" "" "SOURCES;DEPENDS" ${ARGN})
+  add_library(${name} STATIC ${A_SOURCES})
+  _fg_common(${name})
+  target_link_libraries(${name} PUBLIC ${A_DEPENDS})
+endfunction()
+
+# fg_program(NAME SOURCES a.cc ... DEPENDS lib ...)
+function(fg_program name)
+  cmake_parse_arguments(A "" "" "SOURCES;DEPENDS" ${ARGN})
+  add_executable(${name} ${A_SOURCES})
+  _fg_common(${name})
+  target_link_libraries(${name} PRIVATE ${A_DEPENDS})
+endfunction()
+
+# fg_test(STEM DEPENDS lib ... [DATA program ...]): STEM.cc beside its unit becomes one CTest per
+# case. A path in STEM (cpu/mmq_test) is kept in the target's name with '_' for '/'.
+function(fg_test stem)
+  if(NOT FG_BUILD_TESTS)
+    return()
+  endif()
+  cmake_parse_arguments(A "" "" "DEPENDS;DATA" ${ARGN})
+  file(RELATIVE_PATH here ${CMAKE_SOURCE_DIR} ${CMAKE_CURRENT_SOURCE_DIR})
+  string(REPLACE "/" "_" target "${here}_${stem}")
+  add_executable(${target} ${stem}.cc)
+  _fg_common(${target})
+  target_compile_definitions(${target} PRIVATE FG_SOURCE_DIR="${CMAKE_SOURCE_DIR}"
+                             FG_BINARY_DIR="${CMAKE_BINARY_DIR}")
+  target_link_libraries(${target} PRIVATE ${A_DEPENDS} GTest::gtest GTest::gmock GTest::gtest_main)
+  if(A_DATA)
+    add_dependencies(${target} ${A_DATA})
+  endif()
+  gtest_discover_tests(${target} DISCOVERY_MODE PRE_TEST TEST_PREFIX "${here}/"
+                       WORKING_DIRECTORY ${CMAKE_SOURCE_DIR} PROPERTIES LABELS unit)
+endfunction()
+
+# fg_benchmark(STEM DEPENDS lib ...)
+function(fg_benchmark stem)
+  if(NOT FG_BUILD_BENCHMARKS)
+    return()
+  endif()
+  cmake_parse_arguments(A "" "" "DEPENDS" ${ARGN})
+  file(RELATIVE_PATH here ${CMAKE_SOURCE_DIR} ${CMAKE_CURRENT_SOURCE_DIR})
+  string(REPLACE "/" "_" target "${here}_${stem}")
+  fg_program(${target} SOURCES ${stem}.cc DEPENDS ${A_DEPENDS} benchmark::benchmark
+             benchmark::benchmark_main)
+endfunction()

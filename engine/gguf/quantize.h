@@ -1,0 +1,27 @@
+// Model variants: what `fg-engine quantize` does.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/status.h"
+
+namespace fg {
+
+// "q4_k_m", "q4_0", "f16", "f32" (docs/gguf.md "Mixes").
+std::vector<std::string> QuantizeMixes();
+
+struct QuantizeSummary {
+  uint64_t input_bytes = 0, output_bytes = 0;
+  std::vector<std::pair<std::string, int>> tensors_per_type;  // ("q4_K", 33), by type id
+  std::vector<std::string> fallbacks;  // "blk.0.ffn_down.weight: q4_K needs rows of 256; q5_0 is not built, f16 used"
+};
+
+// Reads INPUT, converts every 2-D weight by MIX, writes OUTPUT atomically. Deterministic: the same
+// input and mix give the same bytes everywhere. kUsage for an unknown mix (nearest name), kBadModel
+// for INPUT, kIo for OUTPUT.
+Result<QuantizeSummary> QuantizeFile(const std::string& input, const std::string& output,
+                                     std::string_view mix);
+
+}  // namespace fg

@@ -1,0 +1,56 @@
+// Quantized blocks as they lie in a file, little-endian, no padding. Layouts: docs/gguf.md.
+#pragma once
+
+#include <cstdint>
+
+namespace fg {
+
+constexpr int kBlock32 = 32;       // values of a q4_0 block, and of an activation chunk
+constexpr int kSuperBlock = 256;   // values of a K-quant super-block
+
+// value i (0-15): low nibble of q[i]; value i+16: high nibble; value = d * (n - 8).
+struct BlockQ4_0 {
+  uint16_t d;  // f16
+  uint8_t q[16];
+};
+static_assert(sizeof(BlockQ4_0) == 18);
+
+// 8 sub-blocks of 32; value = d*sc*n - dmin*m; s packs the six-bit scales and mins.
+struct BlockQ4_K {
+  uint16_t d;     // f16
+  uint16_t dmin;  // f16
+  uint8_t s[12];
+  uint8_t q[128];
+};
+static_assert(sizeof(BlockQ4_K) == 144);
+
+// 16 sub-blocks of 16; value = d * scale * (n - 32).
+struct BlockQ6_K {
+  uint8_t ql[128];
+  uint8_t qh[64];
+  int8_t scales[16];
+  uint16_t d;  // f16
+};
+static_assert(sizeof(BlockQ6_K) == 210);
+
+struct ScaleMin {
+  uint8_t scale;  // 0..63
+  uint8_t min;    // 0..63
+};
+
+// Six-bit scale and min of sub-block j (0..7) of q4_K and q5_K.
+constexpr ScaleMin UnpackScaleMin(const uint8_t s[12], int j) {
+  if (j < 4) return {static_cast<uint8_t>(s[j] & 63), static_cast<uint8_t>(s[j + 4] & 63)};
+  return {static_cast<uint8_t>((s[j + 4] & 15) | ((s[j - 4] >> 6) << 4)),
+          static_cast<uint8_t>((s[j + 4] >> 4) | ((s[j] >> 6) << 4))};
+}
+
+// One chunk of a quantized activation row: 32 consecutive values. docs/arithmetic.md.
+struct ActivationChunk {
+  int8_t q[32];    // -127..127
+  float d;         // amax / 127, NaN where a value was not finite, 0 below 2^-100
+  int16_t sum[2];  // of q[0..15] and q[16..31]
+};
+static_assert(sizeof(ActivationChunk) == 40);
+
+}  // namespace fg
