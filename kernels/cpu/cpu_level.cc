@@ -1,0 +1,32 @@
+#include "kernels/cpu/cpu_level.h"
+
+namespace fg {
+
+const char* CpuLevelName(CpuLevel level) {
+  switch (level) {
+    case CpuLevel::kPlain:
+      return "plain";
+    case CpuLevel::kAvx2:
+      return "avx2";
+  }
+  return "?";
+}
+
+std::optional<CpuLevel> ParseCpuLevel(std::string_view name) {
+  for (const CpuLevel level : {CpuLevel::kPlain, CpuLevel::kAvx2}) {
+    if (name == CpuLevelName(level)) return level;
+  }
+  return std::nullopt;
+}
+
+std::vector<CpuLevel> SupportedCpuLevels() {
+  std::vector<CpuLevel> levels = {CpuLevel::kPlain};
+  // Also asks the operating system whether it saves the wide registers.
+  if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") &&
+      __builtin_cpu_supports("f16c")) {
+    levels.push_back(CpuLevel::kAvx2);
+  }
+  return levels;
+}
+
+}  // namespace fg
