@@ -1,0 +1,50 @@
+// Planted defects: named, inert without FG_FAULT, present in every build of the recipe, so that what
+// ships is what is proven. Which kinds of evidence must catch which: docs/faults.md.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/status.h"
+
+namespace fg {
+
+enum class Fault {
+  kNone,
+  kNibblesSwapped,     // "nibbles_swapped": kernel, nibble form
+  kMinDropped,         // "min_dropped": kernel, nibble form
+  kRawTailSkipped,     // "raw_tail_skipped": kernel, raw form: one combination wrong
+  kCoarseActivations,  // "coarse_activations": quantizer keeps 4 bits, everywhere
+  kDeadFastPath,       // "dead_fast_path": RAW_NB on runs the generic kernel, label with '!'
+  kOptOutIgnored,      // "optout_ignored": FG_MMQ_RAW_NB=0 still runs the nibble kernel
+  kGateReadInDecode,   // "gate_read_in_decode": the one-row path asks FG_MMQ
+  kCacheLeaked,        // "cache_leaked": the f16 cache is built (and booked) although MMQ serves the weight
+  kUnbookedMemory,     // "unbooked_memory": 64 MiB touched at load and booked nowhere
+  kDefaultMovesMore,   // "default_moves_more": with no gate variable set, prefill also coarsens activations
+  kNanLogits,          // "nan_logits": one logit of every prefill step is NaN
+  kCrash,              // "crash": the process dies by SIGSEGV in the third forward
+};
+
+struct FaultInfo {
+  Fault fault;
+  const char* name;
+  const char* description;
+  std::vector<std::string> kinds;  // kinds of evidence that must catch it
+};
+
+const std::vector<FaultInfo>& AllFaults();
+
+// The faults active in this process (FG_FAULT names one).
+class Faults {
+ public:
+  // kUsage for an unknown name, with the nearest.
+  static Result<Faults> Parse(std::string_view text);
+  bool Active(Fault fault) const { return active_ == fault; }
+  std::vector<std::string> names() const;
+
+ private:
+  Fault active_ = Fault::kNone;
+};
+
+}  // namespace fg
