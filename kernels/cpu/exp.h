@@ -6,19 +6,21 @@
 #include <cstdint>
 #include <limits>
 
+#include "kernels/cpu/cpu_level.h"
+
 namespace fg {
 
 // n = rint(x*log2e); r = x - n*ln2 in two fma steps (Cody-Waite, high part with 12 trailing zero
-// bits); e^r by its Taylor series to degree 7 (error below 2^-27 relative for |r| <= ln2/2); the result
-// is p * 2^n, applied as two exact factors so that n = 128 works.
+// bits); e^r by its Taylor series to degree 7 (error below 2^-27 relative for |r| <= ln2/2); the
+// result is p * 2^n, applied as two exact factors so that n = 128 works.
 namespace exp_constants {
 constexpr float kLog2E = 0x1.715476p+0f;
-constexpr float kLn2High = 0x1.62ep-1f;           // 0.693115234375
-constexpr float kLn2Low = 0x1.0bfbe8p-15f;        // ln2 - kLn2High
+constexpr float kLn2High = 0x1.62ep-1f;     // 0.693115234375
+constexpr float kLn2Low = 0x1.0bfbe8p-15f;  // ln2 - kLn2High
 constexpr float kC7 = 1.0f / 5040.0f, kC6 = 1.0f / 720.0f, kC5 = 1.0f / 120.0f;
 constexpr float kC4 = 1.0f / 24.0f, kC3 = 1.0f / 6.0f, kC2 = 0.5f;
-constexpr float kMax = 0x1.62e42ep+6f;            // above: +inf
-constexpr float kMin = -0x1.5d589ep+6f;           // below (result under 2^-126): +0
+constexpr float kMax = 0x1.62e42ep+6f;   // above: +inf
+constexpr float kMin = -0x1.5d589ep+6f;  // below (result under 2^-126): +0
 }  // namespace exp_constants
 
 // e^x in f32. NaN in, NaN (0x7FC00000) out, decided by a compare. Above kMax +inf, below kMin +0.
@@ -46,5 +48,8 @@ inline float ExpF32(float x) {
   const float b = std::bit_cast<float>(static_cast<uint32_t>(second + 127) << 23);
   return p * a * b;
 }
+
+// y[i] = ExpF32(x[i] - shift), i in [0, n). y may be x.
+void ExpRow(CpuLevel level, const float* x, int64_t n, float shift, float* y);
 
 }  // namespace fg
