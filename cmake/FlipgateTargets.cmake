@@ -59,3 +59,16 @@ function(fg_benchmark stem)
   fg_program(${target} SOURCES ${stem}.cc DEPENDS ${A_DEPENDS} benchmark::benchmark
              benchmark::benchmark_main)
 endfunction()
+
+# fg_python_test(PATH [DATA target ...]): PATH from the root, run by the interpreter that has numpy
+# and jinja2. Recorded in registered_python_tests.txt, which tests/flags_test.cc reads.
+function(fg_python_test path)
+  if(NOT FG_BUILD_TESTS)
+    return()
+  endif()
+  set_property(GLOBAL APPEND_STRING PROPERTY FG_PYTHON_TESTS "${path}\n")
+  add_test(NAME ${path} COMMAND ${FG_PYTHON} ${CMAKE_SOURCE_DIR}/${path}
+           WORKING_DIRECTORY ${CMAKE_SOURCE_DIR})
+  set_tests_properties(${path} PROPERTIES LABELS unit
+    ENVIRONMENT "FG_BINARY_DIR=${CMAKE_BINARY_DIR};PYTHONDONTWRITEBYTECODE=1")
+endfunction()

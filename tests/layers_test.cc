@@ -1,0 +1,95 @@
+// The layers of docs/architecture.md, read from the includes: a page alone leaks.
+#include <gtest/gtest.h>
+
+#include <map>
+#include <regex>
+#include <set>
+
+#include "tests/source_tree.h"
+
+namespace fg {
+namespace {
+
+// What each folder may include. Between gates/promotion and the engine stands the process boundary.
+const std::map<std::string, std::set<std::string>> kMayInclude = {
+    {"base", {"base"}},
+    {"kernels", {"kernels", "base"}},
+    {"engine", {"engine", "kernels", "base"}},
+    {"gates", {"gates", "base"}},
+    {"promotion", {"promotion", "gates", "base"}},
+    {"tests", {"tests", "base"}},
+};
+
+std::vector<std::string> LayerViolations(const std::vector<SourceFile>& files) {
+  std::vector<std::string> violations;
+  for (const SourceFile& file : files) {
+    const auto allowed = kMayInclude.find(TopFolder(file.path));
+    if (allowed == kMayInclude.end()) continue;
+    for (const std::string& include : QuotedIncludes(file)) {
+      if (!allowed->second.contains(TopFolder(include))) {
+        violations.push_back(file.path + " includes " + include);
+      }
+    }
+  }
+  return violations;
+}
+
+TEST(Layers, IncludesPointDownOnly) {
+  const auto files = SourceFiles({".cc", ".h", ".inc"});
+  ASSERT_GT(files.size(), 50u);
+  EXPECT_EQ(LayerViolations(files), std::vector<std::string>{});
+}
+
+TEST(Layers, AnUpwardIncludeIsSeen) {
+  const std::vector<SourceFile> bad = {{"kernels/cpu/a.cc", "#include \"engine/gates.h\"\n"},
+                                       {"gates/b.cc", "#include \"engine/ledger.h\"\n"}};
+  EXPECT_EQ(LayerViolations(bad).size(), 2u);
+}
+
+// Files that call NAME( or mention the identifier, apart from `allowed`.
+std::vector<std::string> Users(const std::vector<SourceFile>& files, const std::string& identifier,
+                               const std::set<std::string>& allowed) {
+  const std::regex pattern("\\b" + identifier + "\\b");
+  std::vector<std::string> users;
+  for (const SourceFile& file : files) {
+    if (allowed.contains(file.path) || file.path.ends_with("_test.cc")) continue;
+    if (std::regex_search(file.text, pattern)) users.push_back(file.path);
+  }
+  return users;
+}
+
+std::vector<SourceFile> Below(const std::string& folder) {
+  std::vector<SourceFile> files;
+  for (SourceFile& file : SourceFiles({".cc", ".h"})) {
+    if (TopFolder(file.path) == folder) files.push_back(std::move(file));
+  }
+  return files;
+}
+
+TEST(Layers, TheEngineReadsTheEnvironmentInOnePlace) {
+  const auto engine = Below("engine");
+  EXPECT_EQ(Users(engine, "getenv", {}), std::vector<std::string>{});
+  EXPECT_EQ(Users(engine, "secure_getenv", {}), std::vector<std::string>{});
+  EXPECT_EQ(Users(engine, "environ", {"engine/main.cc"}), std::vector<std::string>{});
+  EXPECT_EQ(Users(engine, "environ", {}), std::vector<std::string>{"engine/main.cc"});
+}
+
+TEST(Layers, KernelsKnowNoEnvironmentGateFileOrLog) {
+  const auto kernels = Below("kernels");
+  ASSERT_FALSE(kernels.empty());
+  for (const char* identifier : {"getenv", "environ", "fopen", "ifstream", "ofstream", "FG_[A-Z_]+",
+                                 "fprintf", "printf", "cerr"}) {
+    EXPECT_EQ(Users(kernels, identifier, {}), std::vector<std::string>{}) << identifier;
+  }
+}
+
+// A gate's value leaves the registry only through On(): nobody keeps a copy in a member or a global.
+TEST(Layers, NobodyKeepsACopyOfAGate) {
+  const std::regex stored("(static|bool|auto)\\s+\\w+_\\s*=\\s*[^;]*\\.On\\(");
+  for (const SourceFile& file : Below("engine")) {
+    EXPECT_FALSE(std::regex_search(file.text, stored)) << file.path;
+  }
+}
+
+}  // namespace
+}  // namespace fg
