@@ -15,7 +15,8 @@ std::vector<std::string> QuantizeMixes();
 struct QuantizeSummary {
   uint64_t input_bytes = 0, output_bytes = 0;
   std::vector<std::pair<std::string, int>> tensors_per_type;  // ("q4_K", 33), by type id
-  std::vector<std::string> fallbacks;  // "blk.0.ffn_down.weight: q4_K needs rows of 256; q5_0 is not built, f16 used"
+  std::vector<std::string>
+      fallbacks;  // "blk.0.ffn_down.weight: q4_K needs rows of 256; q5_0 is not built, f16 used"
 };
 
 // Reads INPUT, converts every 2-D weight by MIX, writes OUTPUT atomically. Deterministic: the same
