@@ -1,0 +1,47 @@
+// Runs a matrix and writes its bundle.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "base/status.h"
+#include "gates/bundle.h"
+#include "gates/cells.h"
+#include "gates/matrix.h"
+#include "gates/project.h"
+
+namespace flipgate {
+
+struct RunOptions {
+  Project project;
+  Matrix matrix;
+  std::vector<Waiver> waivers;  // of `hardware_class`
+  std::string hardware_class;   // the matrix's scope; head's hello must say the same
+  CellSelection selection;
+  std::string out;                  // folder of the bundle
+  std::vector<std::string> engine;  // head: program and arguments before "probe"
+  std::string subject = "default";
+  std::string snapshot_program;  // absolute path; "" where snapshot.absent says why there is none
+  SnapshotRecord snapshot;
+  BundleHashes hashes;
+  std::string fault;  // FG_FAULT for head's processes only
+  int64_t jobs = 1;
+  // After each cell, from any thread, one call at a time.
+  std::function<void(const CellId& id, const CellResult& result, size_t done, size_t total)>
+      on_cell;
+  std::function<void(const std::string& line)> on_note;  // what else a person should see
+};
+
+struct RunSummary {
+  Bundle bundle;
+  std::string bundle_path;  // OUT/bundle.json
+};
+
+// Cells that the selection leaves out are booked as `skipped: not selected`, so that no part passes
+// for the whole. kUsage: a configuration that cannot be meant (hello disagrees with the matrix on
+// `needs` or on the class, an unknown fault, a selection of nothing). kIo: head does not start, the
+// folder cannot be written. Failing cells are no error.
+fg::Result<RunSummary> RunMatrix(const RunOptions& options);
+
+}  // namespace flipgate
