@@ -1,5 +1,5 @@
-// Byte-level BPE as GGUF files carry it (tokenizer.ggml.*), pre-tokenizer qwen2. Linear in the text,
-// no recursion.
+// Byte-level BPE as GGUF files carry it (tokenizer.ggml.*), pre-tokenizer qwen2. Linear in the
+// text, no recursion.
 #pragma once
 
 #include <cstdint>
@@ -23,7 +23,8 @@ class Tokenizer {
   ~Tokenizer();
 
   // Any bytes, valid UTF-8 or not (bytes that are not become tokens of their own). With `special`,
-  // control and user-defined tokens spelt in the text become their ids; without, they are plain text.
+  // control and user-defined tokens spelt in the text become their ids; without, they are plain
+  // text.
   std::vector<int32_t> Encode(std::string_view text, bool special = false) const;
 
   // The bytes that token `id` stands for; may be part of a character. Empty for an id out of range;
@@ -41,9 +42,9 @@ class Tokenizer {
   std::unique_ptr<Impl> impl_;
 };
 
-// Ids to text one by one: holds bytes back until a character is whole. The joined output of Push and
-// Finish equals the joined pieces, but for bytes that can never become valid UTF-8: each maximal such
-// part becomes one U+FFFD.
+// Ids to text one by one: holds bytes back until a character is whole. The joined output of Push
+// and Finish equals the joined pieces, but for bytes that can never become valid UTF-8: each
+// maximal such part becomes one U+FFFD.
 class StreamDecoder {
  public:
   explicit StreamDecoder(const Tokenizer& tokenizer) : tokenizer_(tokenizer) {}
