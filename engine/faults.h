@@ -1,5 +1,5 @@
-// Planted defects: named, inert without FG_FAULT, present in every build of the recipe, so that what
-// ships is what is proven. Which kinds of evidence must catch which: docs/faults.md.
+// Planted defects: named, inert without FG_FAULT, present in every build of the recipe, so that
+// what ships is what is proven. Which kinds of evidence must catch which: docs/faults.md.
 #pragma once
 
 #include <string>
@@ -19,11 +19,13 @@ enum class Fault {
   kDeadFastPath,       // "dead_fast_path": RAW_NB on runs the generic kernel, label with '!'
   kOptOutIgnored,      // "optout_ignored": FG_MMQ_RAW_NB=0 still runs the nibble kernel
   kGateReadInDecode,   // "gate_read_in_decode": the one-row path asks FG_MMQ
-  kCacheLeaked,        // "cache_leaked": the f16 cache is built (and booked) although MMQ serves the weight
-  kUnbookedMemory,     // "unbooked_memory": 64 MiB touched at load and booked nowhere
-  kDefaultMovesMore,   // "default_moves_more": with no gate variable set, prefill also coarsens activations
-  kNanLogits,          // "nan_logits": one logit of every prefill step is NaN
-  kCrash,              // "crash": the process dies by SIGSEGV in the third forward
+  kCacheLeaked,       // "cache_leaked": the f16 cache is built (and booked) although MMQ serves the
+                      // weight
+  kUnbookedMemory,    // "unbooked_memory": 64 MiB touched at load and booked nowhere
+  kDefaultMovesMore,  // "default_moves_more": with no gate variable set, prefill also coarsens
+                      // activations
+  kNanLogits,         // "nan_logits": one logit of every prefill step is NaN
+  kCrash,             // "crash": the process dies by SIGSEGV in the third forward
 };
 
 struct FaultInfo {

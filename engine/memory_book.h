@@ -2,7 +2,9 @@
 #pragma once
 
 #include <array>
+#include <cstddef>
 #include <cstdint>
+#include <string_view>
 
 #include "base/status.h"
 
@@ -16,10 +18,10 @@ class MemoryBook {
  public:
   struct Entry {
     uint64_t now = 0, peak = 0;
-    bool file_backed = false;
+    bool file_backed = false;  // true when any part of it was
   };
   void Add(MemoryCategory category, uint64_t bytes, bool file_backed = false);
-  void Remove(MemoryCategory category, uint64_t bytes);
+  void Remove(MemoryCategory category, uint64_t bytes);  // never below zero
   const Entry& entry(MemoryCategory category) const {
     return entries_[static_cast<size_t>(category)];
   }
@@ -33,5 +35,7 @@ struct SystemMemory {
 };
 // From /proc/self/smaps_rollup and /proc/self/status. kIo where they cannot be read.
 Result<SystemMemory> ReadSystemMemory();
+// The same from the two files' texts: anonymous is "Anonymous:", file_backed is "Rss:" less that.
+Result<SystemMemory> ParseSystemMemory(std::string_view smaps_rollup, std::string_view status);
 
 }  // namespace fg
