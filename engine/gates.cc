@@ -1,0 +1,133 @@
+#include "engine/gates.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "base/nearest.h"
+#include "engine/gates_defaults.h"
+
+namespace fg {
+namespace {
+
+using Variables = std::map<std::string, std::string>;
+
+// The FG_ variables that hold a text. An empty value is unset; of a name given twice the first
+// counts, as for getenv.
+Variables OurVariables(std::span<const std::string> environment) {
+  Variables variables;
+  for (const std::string& entry : environment) {
+    const size_t equals = entry.find('=');
+    if (!entry.starts_with("FG_") || equals == std::string::npos) continue;
+    variables.emplace(entry.substr(0, equals), entry.substr(equals + 1));
+  }
+  std::erase_if(variables, [](const auto& variable) { return variable.second.empty(); });
+  return variables;
+}
+
+std::optional<std::string> Find(const Variables& variables, const std::string& name) {
+  const auto found = variables.find(name);
+  return found == variables.end() ? std::nullopt : std::make_optional(found->second);
+}
+
+GateState ResolveGate(const GateEntry& entry, const GateDefault& by_default,
+                      const Variables& variables) {
+  GateState state;
+  state.name = entry.name;
+  state.kind = entry.kind;
+  state.bits = entry.bits;
+  for (const Gate need : entry.needs) state.needs.push_back(EntryOf(need).name);
+  state.stage = by_default.stage;
+  state.env = Find(variables, entry.name);
+  const bool on = SwitchIsOn(state.env, by_default.stage == GateStage::kPromoted);
+  state.value = std::string(1, on ? '1' : '0');
+  return state;
+}
+
+Result<Settings> ResolveSettings(const Variables& variables) {
+  Settings settings;
+  settings.cpu_level = BestCpuLevel();
+  if (const auto level = Find(variables, "FG_CPU_LEVEL")) {
+    FG_ASSIGN_OR_RETURN(settings.cpu_level, ReadCpuLevel(*level, SupportedCpuLevels()));
+  }
+  settings.threads = ThreadsByDefault();
+  if (const auto threads = Find(variables, "FG_THREADS")) {
+    FG_ASSIGN_OR_RETURN(settings.threads, ReadThreads(*threads));
+  }
+  settings.prefill_gemm = SwitchIsOn(Find(variables, "FG_PREFILL_GEMM"), true);
+  settings.strict_env = SwitchIsOn(Find(variables, "FG_STRICT_ENV"), false);
+  return settings;
+}
+
+// What to say of one variable, if anything.
+std::optional<PeculiarVariable> Peculiarity(const std::string& name, const std::string& text) {
+  const auto peculiar = [&](const std::optional<std::string>& message) {
+    return message ? std::make_optional(PeculiarVariable{name, text, *message, ""}) : std::nullopt;
+  };
+  std::vector<std::string> known = GateNames();
+  if (std::find(known.begin(), known.end(), name) != known.end()) {
+    return peculiar(SwitchPeculiarity(name, text, "the gate"));
+  }
+  for (const SettingEntry& setting : SettingTable()) {
+    known.push_back(setting.name);
+    if (name != setting.name) continue;
+    if (!setting.built) return peculiar(name + " is not built in this version; it does nothing");
+    const bool is_switch = name == "FG_PREFILL_GEMM" || name == "FG_STRICT_ENV";
+    return is_switch ? peculiar(SwitchPeculiarity(name, text, "the setting")) : std::nullopt;
+  }
+  return PeculiarVariable{
+      name, text, name + " is no gate and no setting; it does nothing" + DidYouMean(name, known),
+      Nearest(name, known).value_or("")};
+}
+
+Status Strictly(const std::vector<PeculiarVariable>& peculiar) {
+  if (peculiar.empty()) return Status::Ok();
+  std::string message = "FG_STRICT_ENV=1 refuses what is peculiar";
+  for (const PeculiarVariable& variable : peculiar) message += ": " + variable.message;
+  return Status(ErrorKind::kUsage, message);
+}
+
+}  // namespace
+
+Result<Gates> Gates::FromEnvironment(std::span<const std::string> environment,
+                                     std::string_view hardware_class, Ledger* ledger) {
+  return Resolve(environment, DefaultsOf(hardware_class), ledger);
+}
+
+Result<Gates> Gates::Resolve(std::span<const std::string> environment,
+                             const ClassDefaults& defaults, Ledger* ledger) {
+  const Variables variables = OurVariables(environment);
+  Gates gates;
+  gates.ledger_ = ledger;
+  gates.hardware_class_ = defaults.hardware_class;
+  for (const GateEntry& entry : GateTable()) {
+    gates.states_.push_back(
+        ResolveGate(entry, defaults.gates[static_cast<size_t>(entry.gate)], variables));
+  }
+  for (const auto& [name, text] : variables) {
+    if (auto peculiar = Peculiarity(name, text)) gates.peculiar_.push_back(std::move(*peculiar));
+  }
+  for (const SettingEntry& setting : SettingTable()) {
+    if (const auto text = Find(variables, setting.name)) gates.settings_set_[setting.name] = *text;
+  }
+  FG_ASSIGN_OR_RETURN(gates.settings_, ResolveSettings(variables));
+  if (const auto fault = Find(variables, "FG_FAULT")) {
+    auto faults = Faults::Parse(*fault);
+    if (!faults.ok()) return faults.status().WithContext("FG_FAULT");
+    gates.faults_ = *faults;
+  }
+  if (gates.settings_.strict_env) FG_RETURN_IF_ERROR(Strictly(gates.peculiar_));
+  return gates;
+}
+
+bool Gates::On(Gate gate, Phase phase) const {
+  const GateState& state = states_[static_cast<size_t>(gate)];
+  if (ledger_ != nullptr) ledger_->CountGateRead(state.name, phase);
+  return state.value == "1";
+}
+
+bool Gates::AllFromDefaults() const {
+  return std::none_of(states_.begin(), states_.end(),
+                      [](const GateState& state) { return state.env.has_value(); });
+}
+
+}  // namespace fg

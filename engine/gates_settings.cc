@@ -1,0 +1,106 @@
+#include "engine/gates_settings.h"
+
+#include <sched.h>
+
+#include <algorithm>
+#include <array>
+#include <cctype>
+#include <charconv>
+
+#include "base/nearest.h"
+
+namespace fg {
+namespace {
+
+std::string Trimmed(std::string_view text) {
+  const auto blank = [](unsigned char c) { return std::isspace(c) != 0; };
+  while (!text.empty() && blank(text.front())) text.remove_prefix(1);
+  while (!text.empty() && blank(text.back())) text.remove_suffix(1);
+  return std::string(text);
+}
+
+// Texts by which a person would mean OFF: words for no, and zeros in other spellings.
+bool ReadsLikeOff(const std::string& text) {
+  std::string word = Trimmed(text);
+  for (char& c : word) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  constexpr std::array kWords = {"false", "f",       "off",      "no",   "n",
+                                 "none",  "disable", "disabled", "never"};
+  if (std::find(kWords.begin(), kWords.end(), word) != kWords.end()) return true;
+  return word.find('0') != std::string::npos &&
+         word.find_first_not_of("+-0.x") == std::string::npos;
+}
+
+}  // namespace
+
+const std::vector<SettingEntry>& SettingTable() {
+  static const std::vector<SettingEntry> table = {
+      {"FG_CPU_LEVEL", true},    {"FG_THREADS", true},        {"FG_PREFILL_GEMM", true},
+      {"FG_FAULT", true},        {"FG_STRICT_ENV", true},     {"FG_GRAPH_DUMP", false},
+      {"FG_DUMP_DIR", false},    {"FG_TRACE", false},         {"FG_LIVE", false},
+      {"FG_SYNC_LAUNCH", false}, {"FG_CUBLASLT_PATH", false},
+  };
+  return table;
+}
+
+bool SwitchIsOn(const std::optional<std::string>& text, bool when_unset) {
+  if (!text || text->empty()) return when_unset;
+  return *text != "0";
+}
+
+std::string QuoteValue(std::string_view text) {
+  static const char kDigits[] = "0123456789abcdef";
+  std::string quoted = "'";
+  for (const char c : text) {
+    const auto byte = static_cast<unsigned char>(c);
+    if (byte >= 0x20 && byte < 0x7F) {
+      quoted += c;
+    } else {
+      quoted += std::string("\\x") + kDigits[byte >> 4] + kDigits[byte & 15];
+    }
+  }
+  return quoted + "'";
+}
+
+std::optional<std::string> SwitchPeculiarity(const std::string& name, const std::string& text,
+                                             const std::string& what) {
+  if (text == "0" || text == "1") return std::nullopt;
+  const std::string said = name + "=" + QuoteValue(text);
+  if (ReadsLikeOff(text)) {
+    return said + " turned " + what + " ON: any value but 0 does; set " + name +
+           "=0 to turn it off";
+  }
+  return said + " counts as 1: " + what + " is ON; a switch knows 0 and 1";
+}
+
+Result<CpuLevel> ReadCpuLevel(const std::string& text, const std::vector<CpuLevel>& supported) {
+  const std::string said = "FG_CPU_LEVEL=" + QuoteValue(text);
+  const auto level = ParseCpuLevel(text);
+  if (!level) {
+    return Status(ErrorKind::kUsage,
+                  said + " is no level (plain, avx2)" + DidYouMean(text, {"plain", "avx2"}));
+  }
+  if (std::find(supported.begin(), supported.end(), *level) == supported.end()) {
+    return Status(ErrorKind::kUsage, said + ": this processor lacks it; its best level is " +
+                                         CpuLevelName(supported.back()));
+  }
+  return *level;
+}
+
+Result<int> ReadThreads(const std::string& text) {
+  int threads = 0;
+  const auto read = std::from_chars(text.data(), text.data() + text.size(), threads);
+  const bool whole = read.ec == std::errc() && read.ptr == text.data() + text.size();
+  if (whole && threads >= 1 && threads <= kMaxThreads) return threads;
+  return Status(ErrorKind::kUsage, "FG_THREADS=" + QuoteValue(text) +
+                                       " must be a whole number from 1 to " +
+                                       std::to_string(kMaxThreads));
+}
+
+int ThreadsByDefault() {
+  cpu_set_t set;
+  CPU_ZERO(&set);
+  if (sched_getaffinity(0, sizeof(set), &set) != 0) return 1;
+  return std::clamp(CPU_COUNT(&set), 1, kMaxThreads);
+}
+
+}  // namespace fg

@@ -1,0 +1,45 @@
+// Settings beside the gates, and what any switch in the environment means. docs/gates.md.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/status.h"
+#include "kernels/cpu/cpu_level.h"
+
+namespace fg {
+
+// Resolved.
+struct Settings {
+  CpuLevel cpu_level = CpuLevel::kPlain;  // FG_CPU_LEVEL, default the best supported
+  int threads = 1;                        // FG_THREADS, default the processors this process may use
+  bool prefill_gemm = true;               // FG_PREFILL_GEMM=0 forces the per-row kernels
+  bool strict_env = false;                // FG_STRICT_ENV=1 makes every peculiarity an error
+};
+
+struct SettingEntry {
+  const char* name;
+  bool built;  // false: the name is reserved, setting it does nothing in this version
+};
+const std::vector<SettingEntry>& SettingTable();
+
+// `text` is the variable's value, nothing when it is unset or empty. Any text but "0" is ON.
+bool SwitchIsOn(const std::optional<std::string>& text, bool when_unset);
+
+// What to say of a switch set to `text`; nothing for "0" and "1". `what` is "the gate", "it".
+std::optional<std::string> SwitchPeculiarity(const std::string& name, const std::string& text,
+                                             const std::string& what);
+
+// `text` in single quotes; bytes that are not printable ASCII as \xNN.
+std::string QuoteValue(std::string_view text);
+
+// kUsage with the nearest name, or with what this processor has.
+Result<CpuLevel> ReadCpuLevel(const std::string& text, const std::vector<CpuLevel>& supported);
+
+constexpr int kMaxThreads = 256;
+Result<int> ReadThreads(const std::string& text);  // 1 to kMaxThreads
+int ThreadsByDefault();  // processors that this process may run on, at most kMaxThreads
+
+}  // namespace fg

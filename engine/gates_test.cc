@@ -1,0 +1,278 @@
+#include "engine/gates.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "base/file.h"
+#include "engine/gates_defaults.h"
+
+namespace fg {
+namespace {
+
+using Environment = std::vector<std::string>;
+using testing::ElementsAre;
+
+ClassDefaults AllAt(GateStage stage) {
+  ClassDefaults defaults;
+  defaults.hardware_class = "cpu";
+  for (GateDefault& gate : defaults.gates) {
+    gate = {stage, std::string(stage == GateStage::kPromoted ? "1" : "")};
+  }
+  return defaults;
+}
+
+Result<Gates> Opened(const Environment& environment, GateStage stage = GateStage::kOptIn,
+                     Ledger* ledger = nullptr) {
+  return Gates::Resolve(environment, AllAt(stage), ledger);
+}
+
+std::string ErrorOf(const Environment& environment) {
+  const auto gates = Opened(environment);
+  return gates.ok() ? "no error" : gates.status().message();
+}
+
+std::string MessageOf(const Environment& environment) {
+  const auto gates = Opened(environment);
+  if (!gates.ok()) return gates.status().message();
+  if (gates->peculiar().size() != 1) return std::to_string(gates->peculiar().size()) + " said";
+  return gates->peculiar()[0].message;
+}
+
+// One row of the table of values: what the documentation says and what the registry does.
+struct ValueRow {
+  std::optional<std::string> text;
+  bool on_opt_in, on_promoted, said;
+};
+
+const std::vector<ValueRow> kValues = {
+    {std::nullopt, false, true, false}, {"", false, true, false},   {"0", false, false, false},
+    {"1", true, true, false},           {"2", true, true, true},    {"-1", true, true, true},
+    {"true", true, true, true},         {"TRUE", true, true, true}, {"yes", true, true, true},
+    {"false", true, true, true},        {"off", true, true, true},  {"no", true, true, true},
+    {" 1", true, true, true},           {"1 ", true, true, true},   {"01", true, true, true},
+    {"00", true, true, true},           {" 0", true, true, true},
+};
+
+TEST(GateValues, EveryGateFollowsTheTable) {
+  for (const GateEntry& entry : GateTable()) {
+    for (const ValueRow& row : kValues) {
+      SCOPED_TRACE(std::string(entry.name) + "=" + row.text.value_or("unset"));
+      Environment environment = {"PATH=/bin"};
+      if (row.text) environment.push_back(std::string(entry.name) + "=" + *row.text);
+      const auto opt_in = Opened(environment);
+      const auto promoted = Opened(environment, GateStage::kPromoted);
+      ASSERT_TRUE(opt_in.ok() && promoted.ok());
+      EXPECT_EQ(opt_in->On(entry.gate, Phase::kPrefill), row.on_opt_in);
+      EXPECT_EQ(promoted->On(entry.gate, Phase::kPrefill), row.on_promoted);
+      EXPECT_EQ(opt_in->peculiar().size(), row.said ? 1u : 0u);
+      environment.push_back("FG_STRICT_ENV=1");
+      EXPECT_EQ(Opened(environment).ok(), !row.said);
+    }
+  }
+}
+
+TEST(GateValues, TheDocumentHoldsTheSameTable) {
+  const auto page = ReadFile(std::string(FG_SOURCE_DIR) + "/docs/gates.md");
+  ASSERT_TRUE(page.ok()) << page.status().message();
+  std::string table =
+      "| value | opt-in | promoted | said | under `FG_STRICT_ENV=1` |\n|---|---|---|---|---|\n";
+  for (const ValueRow& row : kValues) {
+    const std::string shown = row.text ? "`\"" + *row.text + "\"`" : "unset";
+    table += "| " + shown + " | " + (row.on_opt_in ? "on" : "off") + " | " +
+             (row.on_promoted ? "on" : "off") + " | " + (row.said ? "yes" : "no") + " | " +
+             (row.said ? "refused" : "as before") + " |\n";
+  }
+  EXPECT_NE(page->find(table + "\n"), std::string::npos) << table;
+}
+
+TEST(GateValues, WordsForNoAreSaidWithTheWayOut) {
+  for (const char* word : {"false", "off", "no", "n", "none", "disable", "disabled", "OFF", "False",
+                           " off", "00", " 0", "0.0", "0x0", "-0"}) {
+    EXPECT_EQ(MessageOf({std::string("FG_MMQ=") + word}),
+              std::string("FG_MMQ='") + word +
+                  "' turned the gate ON: any value but 0 does; set FG_MMQ=0 to turn it off");
+  }
+}
+
+TEST(GateValues, OtherTextsAreSaidToCountAsOne) {
+  EXPECT_EQ(MessageOf({"FG_MMQ_RAW=true"}),
+            "FG_MMQ_RAW='true' counts as 1: the gate is ON; a switch knows 0 and 1");
+  EXPECT_EQ(MessageOf({"FG_MMQ_RAW= 1\n\xff"}),
+            "FG_MMQ_RAW=' 1\\x0a\\xff' counts as 1: the gate is ON; a switch knows 0 and 1");
+}
+
+TEST(Gates, TheTableSaysKindBitsAndNeeds) {
+  const auto gates = Opened({"FG_MMQ_RAW=0"}, GateStage::kPromoted);
+  ASSERT_TRUE(gates.ok());
+  const auto& states = gates->states();
+  ASSERT_EQ(states.size(), 3u);
+  EXPECT_EQ(states[0].name, "FG_MMQ");
+  EXPECT_EQ(states[0].bits, "other");
+  EXPECT_THAT(states[0].needs, ElementsAre());
+  EXPECT_EQ(states[0].env, std::nullopt);
+  EXPECT_EQ(states[0].value, "1");
+  EXPECT_EQ(states[1].name, "FG_MMQ_RAW");
+  EXPECT_EQ(states[1].bits, "same");
+  EXPECT_THAT(states[1].needs, ElementsAre("FG_MMQ"));
+  EXPECT_EQ(states[1].env, "0");
+  EXPECT_EQ(states[1].value, "0");
+  EXPECT_EQ(states[2].name, "FG_MMQ_RAW_NB");
+  EXPECT_EQ(states[2].bits, "same");
+  EXPECT_THAT(states[2].needs, ElementsAre("FG_MMQ", "FG_MMQ_RAW"));
+  for (size_t i = 0; i < states.size(); ++i) {
+    EXPECT_EQ(GateTable()[i].gate, static_cast<Gate>(i));
+    EXPECT_EQ(states[i].kind, "switch");
+  }
+}
+
+TEST(Gates, EachReadIsCountedInItsPhaseWhateverTheValue) {
+  Ledger ledger;
+  const auto gates = Opened({"FG_MMQ=1"}, GateStage::kOptIn, &ledger);
+  ASSERT_TRUE(gates.ok());
+  EXPECT_TRUE(ledger.counts().gate_reads.empty());
+  EXPECT_TRUE(gates->On(Gate::kMmq, Phase::kPrefill));
+  EXPECT_TRUE(gates->On(Gate::kMmq, Phase::kPrefill));
+  EXPECT_FALSE(gates->On(Gate::kMmqRaw, Phase::kLoad));
+  const auto& reads = ledger.counts().gate_reads;
+  ASSERT_EQ(reads.size(), 2u);
+  EXPECT_EQ(reads.at({"FG_MMQ", Phase::kPrefill}), 2u);
+  EXPECT_EQ(reads.at({"FG_MMQ_RAW", Phase::kLoad}), 1u);
+}
+
+TEST(Gates, DefaultsSpeakOnlyWhenNoGateVariableIsSet) {
+  EXPECT_TRUE(Opened({"FG_CPU_LEVEL=plain", "FG_MMQ="})->AllFromDefaults());
+  EXPECT_FALSE(Opened({"FG_MMQ_RAW=0"})->AllFromDefaults());
+}
+
+TEST(Gates, OfAVariableGivenTwiceTheFirstCounts) {
+  EXPECT_FALSE(Opened({"FG_MMQ=0", "FG_MMQ=1"})->On(Gate::kMmq, Phase::kLoad));
+}
+
+TEST(Gates, TheCompiledDefaultsOfTheClassAreUsed) {
+  for (const char* hardware_class : {"cpu", "sm_90", "other", "sm_121", ""}) {
+    const auto gates = Gates::FromEnvironment({}, hardware_class, nullptr);
+    ASSERT_TRUE(gates.ok());
+    EXPECT_EQ(gates->hardware_class(), hardware_class);
+    const ClassDefaults defaults = DefaultsOf(hardware_class);
+    for (size_t i = 0; i < defaults.gates.size(); ++i) {
+      EXPECT_EQ(gates->states()[i].stage, defaults.gates[i].stage);
+    }
+  }
+}
+
+TEST(Peculiar, AnUnknownVariableIsSaidWithTheNearestName) {
+  const auto gates = Opened({"FG_MQM=1", "FG_THREAD=2", "FG_ZZZZZZZZ=3", "FGMMQ=1", "FG_EMPTY="});
+  ASSERT_TRUE(gates.ok());
+  ASSERT_EQ(gates->peculiar().size(), 3u);
+  const auto& misspelt = gates->peculiar()[0];
+  EXPECT_EQ(misspelt.variable, "FG_MQM");
+  EXPECT_EQ(misspelt.value, "1");
+  EXPECT_EQ(misspelt.message,
+            "FG_MQM is no gate and no setting; it does nothing; did you mean 'FG_MMQ'?");
+  EXPECT_EQ(misspelt.nearest, "FG_MMQ");
+  EXPECT_EQ(gates->peculiar()[1].nearest, "FG_THREADS");
+  EXPECT_EQ(gates->peculiar()[2].message, "FG_ZZZZZZZZ is no gate and no setting; it does nothing");
+  EXPECT_EQ(gates->peculiar()[2].nearest, "");
+}
+
+TEST(Peculiar, ReservedNamesAreSaid) {
+  for (const char* name : {"FG_GRAPH_DUMP", "FG_DUMP_DIR", "FG_TRACE", "FG_LIVE", "FG_SYNC_LAUNCH",
+                           "FG_CUBLASLT_PATH"}) {
+    EXPECT_EQ(MessageOf({std::string(name) + "=1"}),
+              std::string(name) + " is not built in this version; it does nothing");
+  }
+}
+
+TEST(Peculiar, UnderStrictEverythingThatIsSaidIsAnError) {
+  const auto gates = Opened({"FG_STRICT_ENV=1", "FG_MQM=1", "FG_TRACE=1"});
+  ASSERT_FALSE(gates.ok());
+  EXPECT_EQ(gates.status().kind(), ErrorKind::kUsage);
+  EXPECT_EQ(
+      gates.status().message(),
+      "FG_STRICT_ENV=1 refuses what is peculiar: FG_MQM is no gate and no setting; it does "
+      "nothing; did you mean 'FG_MMQ'?: FG_TRACE is not built in this version; it does nothing");
+  EXPECT_EQ(
+      ErrorOf({"FG_STRICT_ENV=no"}),
+      "FG_STRICT_ENV=1 refuses what is peculiar: FG_STRICT_ENV='no' turned the setting ON: any "
+      "value but 0 does; set FG_STRICT_ENV=0 to turn it off");
+  EXPECT_TRUE(Opened({"FG_STRICT_ENV=1", "FG_MMQ=1", "FG_THREADS=2", "FG_FAULT=crash"}).ok());
+}
+
+TEST(GateSettings, AreReadAndReported) {
+  const auto gates =
+      Opened({"FG_CPU_LEVEL=plain", "FG_THREADS=3", "FG_PREFILL_GEMM=0", "FG_FAULT=crash"});
+  ASSERT_TRUE(gates.ok()) << gates.status().message();
+  EXPECT_EQ(gates->settings().cpu_level, CpuLevel::kPlain);
+  EXPECT_EQ(gates->settings().threads, 3);
+  EXPECT_FALSE(gates->settings().prefill_gemm);
+  EXPECT_FALSE(gates->settings().strict_env);
+  EXPECT_TRUE(gates->faults().Active(Fault::kCrash));
+  EXPECT_TRUE(gates->peculiar().empty());
+  EXPECT_EQ(gates->settings_set(), (std::map<std::string, std::string>{{"FG_CPU_LEVEL", "plain"},
+                                                                       {"FG_FAULT", "crash"},
+                                                                       {"FG_PREFILL_GEMM", "0"},
+                                                                       {"FG_THREADS", "3"}}));
+}
+
+TEST(GateSettings, DefaultsAreTheBestLevelAndTheProcessorsOfThisProcess) {
+  const auto gates = Opened({});
+  ASSERT_TRUE(gates.ok());
+  EXPECT_EQ(gates->settings().cpu_level, BestCpuLevel());
+  EXPECT_EQ(gates->settings().threads, ThreadsByDefault());
+  EXPECT_TRUE(gates->settings().prefill_gemm);
+  EXPECT_TRUE(gates->settings_set().empty());
+}
+
+TEST(GateSettings, WhatCannotBeMeantIsAnErrorWithoutStrictToo) {
+  EXPECT_EQ(ErrorOf({"FG_CPU_LEVEL=avx9"}),
+            "FG_CPU_LEVEL='avx9' is no level (plain, avx2); did you mean 'avx2'?");
+  EXPECT_EQ(ErrorOf({"FG_FAULT=crahs"}), "FG_FAULT: unknown fault 'crahs'; did you mean 'crash'?");
+  for (const char* text : {"0", "-1", "257", "2x", " 2", "two", "99999999999999999999"}) {
+    EXPECT_EQ(ErrorOf({std::string("FG_THREADS=") + text}),
+              std::string("FG_THREADS='") + text + "' must be a whole number from 1 to 256");
+  }
+}
+
+TEST(GateSettings, ALevelThatTheProcessorLacksNamesItsBest) {
+  const auto level = ReadCpuLevel("avx2", {CpuLevel::kPlain});
+  ASSERT_FALSE(level.ok());
+  EXPECT_EQ(level.status().message(),
+            "FG_CPU_LEVEL='avx2': this processor lacks it; its best level is plain");
+}
+
+TEST(GateSettings, SwitchesAmongThemFollowTheTable) {
+  for (const ValueRow& row : kValues) {
+    if (!row.text) continue;
+    const auto gates = Opened({"FG_PREFILL_GEMM=" + *row.text});
+    EXPECT_EQ(gates->settings().prefill_gemm, row.on_promoted) << *row.text;
+    EXPECT_EQ(gates->peculiar().size(), row.said ? 1u : 0u) << *row.text;
+  }
+}
+
+TEST(GateDefaults, CanonicalTextIsOneLineAGateInRegistryOrder) {
+  ClassDefaults defaults = AllAt(GateStage::kOptIn);
+  defaults.gates[1] = {GateStage::kPromoted, "1"};
+  EXPECT_EQ(CanonicalDefaults(defaults),
+            "FG_MMQ opt_in\nFG_MMQ_RAW promoted 1\nFG_MMQ_RAW_NB opt_in\n");
+  // printf 'FG_MMQ opt_in\nFG_MMQ_RAW promoted 1\nFG_MMQ_RAW_NB opt_in\n' | sha256sum
+  EXPECT_EQ(DefaultsHash(defaults),
+            "8c4e003061ee93c83ad961b2dab374d84da6ef1c98b0d9d46075f745e718c7d2");
+}
+
+TEST(GateDefaults, AClassThatTheFileDoesNotNameIsOptIn) {
+  EXPECT_EQ(CanonicalDefaults(DefaultsOf("sm_121")),
+            "FG_MMQ opt_in\nFG_MMQ_RAW opt_in\nFG_MMQ_RAW_NB opt_in\n");
+}
+
+TEST(GateDefaults, OtherIsCompiledInAndOptIn) {
+  bool found = false;
+  for (const ClassDefaults& defaults : CompiledDefaults()) {
+    if (defaults.hardware_class != "other") continue;
+    found = true;
+    for (const GateDefault& gate : defaults.gates) EXPECT_EQ(gate.stage, GateStage::kOptIn);
+  }
+  EXPECT_TRUE(found);
+}
+
+}  // namespace
+}  // namespace fg
