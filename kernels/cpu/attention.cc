@@ -4,6 +4,7 @@
 #include <bit>
 #include <cmath>
 
+#include "kernels/cpu/attention_avx2.h"
 #include "kernels/cpu/exp.h"
 #include "kernels/cpu/lanes.h"
 #include "kernels/formats/half.h"
@@ -63,7 +64,8 @@ void AttendItem(const AttentionArgs& args, int64_t item, float* scores) {
 
 }  // namespace
 
-void Attention(CpuLevel, const AttentionArgs& args, Range items, float* scratch) {
+void Attention(CpuLevel level, const AttentionArgs& args, Range items, float* scratch) {
+  if (level == CpuLevel::kAvx2) return avx2::Attention(args, items, scratch);
   for (int64_t item = items.begin; item < items.end; ++item) AttendItem(args, item, scratch);
 }
 

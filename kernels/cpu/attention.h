@@ -9,21 +9,21 @@
 namespace fg {
 
 struct AttentionArgs {
-  const float* q;            // [rows][ldq], heads of head_dim
+  const float* q;  // [rows][ldq], heads of head_dim
   int64_t ldq;
-  const uint16_t* keys;      // [position][kv_heads][head_dim] f16
-  const uint16_t* values;    // the same shape
-  const int32_t* positions;  // [rows]; a row at position p sees 0..p
+  const uint16_t* keys;                     // [position][kv_heads][head_dim] f16
+  const uint16_t* values;                   // the same shape
+  const int32_t* positions;                 // [rows]; a row at position p sees 0..p
   int64_t rows, heads, kv_heads, head_dim;  // heads a multiple of kv_heads
-  float* y;                  // [rows][ldy], heads of head_dim
+  float* y;                                 // [rows][ldy], heads of head_dim
   int64_t ldy;
 };
 
 // Work item i of `items` (in [0, rows*heads)) is row i/heads, head i%heads; its kv head is
-// head / (heads/kv_heads). score = dot(q, key) * (1/sqrt(head_dim) in f32); dot: 16 lanes by fma, tree
-// 8, 4, 2, 1. Max first (a NaN score makes the row NaN by a compare), p = exp(score - max), sum in 16
-// lanes over positions, P*V one accumulator per value by fma in ascending position, then one division.
-// scratch: max(positions)+1 floats, not shared between concurrent calls.
+// head / (heads/kv_heads). score = dot(q, key) * (1/sqrt(head_dim) in f32); dot: 16 lanes by fma,
+// tree 8, 4, 2, 1. Max first (a NaN score makes the row NaN by a compare), p = exp(score - max),
+// sum in 16 lanes over positions, P*V one accumulator per value by fma in ascending position, then
+// one division. scratch: max(positions)+1 floats, not shared between concurrent calls.
 void Attention(CpuLevel level, const AttentionArgs& args, Range items, float* scratch);
 
 }  // namespace fg

@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "kernels/cpu/lanes.h"
+#include "kernels/cpu/rms_norm_avx2.h"
 
 namespace fg {
 namespace {
@@ -20,8 +21,9 @@ void NormRow(const float* x, const float* w, int64_t n, float eps, float* y) {
 
 }  // namespace
 
-void RmsNorm(CpuLevel, const float* x, int64_t ldx, const float* w, int64_t rows, int64_t n,
+void RmsNorm(CpuLevel level, const float* x, int64_t ldx, const float* w, int64_t rows, int64_t n,
              float eps, float* y, int64_t ldy) {
+  if (level == CpuLevel::kAvx2) return avx2::RmsNorm(x, ldx, w, rows, n, eps, y, ldy);
   for (int64_t r = 0; r < rows; ++r) NormRow(x + r * ldx, w, n, eps, y + r * ldy);
 }
 

@@ -2,6 +2,8 @@
 
 #include <cmath>
 
+#include "kernels/cpu/rope_avx2.h"
+
 namespace fg {
 namespace {
 
@@ -33,13 +35,14 @@ RopeTable MakeRopeTable(int64_t positions, int64_t dims, double base) {
   return table;
 }
 
-void Rope(CpuLevel, float* x, int64_t ldx, int64_t rows, int64_t heads, int64_t head_dim,
+void Rope(CpuLevel level, float* x, int64_t ldx, int64_t rows, int64_t heads, int64_t head_dim,
           const int32_t* positions, const RopeTable& table) {
+  const auto rotate = level == CpuLevel::kAvx2 ? avx2::RotateHead : RotateHead;
   for (int64_t r = 0; r < rows; ++r) {
     const float* cosine = table.cosine.data() + positions[r] * table.pairs;
     const float* sine = table.sine.data() + positions[r] * table.pairs;
     for (int64_t h = 0; h < heads; ++h) {
-      RotateHead(x + r * ldx + h * head_dim, table.pairs, cosine, sine);
+      rotate(x + r * ldx + h * head_dim, table.pairs, cosine, sine);
     }
   }
 }

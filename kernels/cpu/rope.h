@@ -10,7 +10,7 @@ namespace fg {
 // Angles position * base^(-2i/dims) in double, i in [0, dims/2), rounded to f32 after cos and sin.
 struct RopeTable {
   int64_t positions = 0;
-  int64_t pairs = 0;         // dims/2
+  int64_t pairs = 0;          // dims/2
   std::vector<float> cosine;  // [positions][pairs]
   std::vector<float> sine;    // [positions][pairs]
 };

@@ -1,0 +1,13 @@
+// The AVX2 level of attention.h, which dispatches to it.
+#pragma once
+
+#include <cstdint>
+
+#include "kernels/cpu/attention.h"
+#include "kernels/cpu/range.h"
+
+namespace fg::avx2 {
+
+void Attention(const AttentionArgs& args, Range items, float* scratch);
+
+}  // namespace fg::avx2

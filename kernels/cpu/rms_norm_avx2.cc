@@ -1,0 +1,52 @@
+#include "kernels/cpu/rms_norm_avx2.h"
+
+#include <immintrin.h>
+
+#include "kernels/cpu/vector_avx2.h"
+
+namespace fg::avx2 {
+namespace {
+
+// The sum of squares in 16 lanes. The masked lanes of the last step add a square of 0 to a sum that
+// is never -0, which leaves it as it is.
+float SumOfSquares(const float* x, int64_t n) {
+  __m256 low = _mm256_setzero_ps();
+  __m256 high = _mm256_setzero_ps();
+  int64_t i = 0;
+  for (; i + 16 <= n; i += 16) {
+    const __m256 a = _mm256_loadu_ps(x + i);
+    const __m256 b = _mm256_loadu_ps(x + i + 8);
+    low = _mm256_fmadd_ps(a, a, low);
+    high = _mm256_fmadd_ps(b, b, high);
+  }
+  const __m256 a = _mm256_maskload_ps(x + i, FirstLanes(n - i));
+  low = _mm256_fmadd_ps(a, a, low);
+  if (n - i > 8) {
+    const __m256 b = _mm256_maskload_ps(x + i + 8, FirstLanes(n - i - 8));
+    high = _mm256_fmadd_ps(b, b, high);
+  }
+  return LaneTree(low, high);
+}
+
+void NormRow(const float* x, const float* w, int64_t n, float eps, float* y) {
+  const __m256 mean = _mm256_set1_ps(SumOfSquares(x, n) / static_cast<float>(n));
+  const __m256 root = _mm256_sqrt_ps(_mm256_add_ps(mean, _mm256_set1_ps(eps)));
+  const __m256 s = _mm256_div_ps(_mm256_set1_ps(1.0f), root);
+  int64_t i = 0;
+  for (; i + 8 <= n; i += 8) {
+    const __m256 scaled = _mm256_mul_ps(_mm256_loadu_ps(x + i), s);
+    _mm256_storeu_ps(y + i, _mm256_mul_ps(scaled, _mm256_loadu_ps(w + i)));
+  }
+  const __m256i rest = FirstLanes(n - i);
+  const __m256 scaled = _mm256_mul_ps(_mm256_maskload_ps(x + i, rest), s);
+  _mm256_maskstore_ps(y + i, rest, _mm256_mul_ps(scaled, _mm256_maskload_ps(w + i, rest)));
+}
+
+}  // namespace
+
+void RmsNorm(const float* x, int64_t ldx, const float* w, int64_t rows, int64_t n, float eps,
+             float* y, int64_t ldy) {
+  for (int64_t r = 0; r < rows; ++r) NormRow(x + r * ldx, w, n, eps, y + r * ldy);
+}
+
+}  // namespace fg::avx2
