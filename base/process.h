@@ -21,10 +21,10 @@ using Deadline = std::chrono::steady_clock::time_point;
 Deadline After(std::chrono::milliseconds time);
 
 struct ProcessSpec {
-  std::vector<std::string> argv;         // argv[0] is a path, or a name looked up in this PATH
-  std::vector<std::string> environment;  // "NAME=value", all that the child sees
-  std::string folder;                    // working folder; "" is this process's own
-  size_t stderr_kept = 64 << 10;         // last bytes of standard error that are kept
+  std::vector<std::string> argv;              // argv[0] is a path, or a name looked up in this PATH
+  std::vector<std::string> environment = {};  // "NAME=value", all that the child sees
+  std::string folder = {};                    // working folder; "" is this process's own
+  size_t stderr_kept = 64 << 10;              // last bytes of standard error that are kept
 };
 
 // How a process ended: an exit code, or a signal.
@@ -97,7 +97,7 @@ class ChildProcess {
 
 struct RunProcessOptions {
   std::chrono::milliseconds timeout{60000};
-  std::string input;                // standard input
+  std::string input = {};           // standard input
   size_t output_limit = 256 << 20;  // bytes of standard output kept; more is an error
 };
 
