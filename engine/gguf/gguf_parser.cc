@@ -182,8 +182,9 @@ Status GgufParser::ReadHeader() {
   FG_RETURN_IF_ERROR(in_.Read(&key_count_, "the number of keys"));
   const auto check = [this](const char* what, uint64_t count, uint64_t least) {
     if (count <= in_.remaining() / least) return Status::Ok();
-    return Bad("the header declares " + Number(count) + " " + what + " of at least " +
-               Number(least) + " bytes each, " + Number(in_.remaining()) + " bytes remain");
+    return Bad("truncated at byte " + Number(in_.position()) + ": the header declares " +
+               Number(count) + " " + what + " of at least " + Number(least) + " bytes each, " +
+               Number(in_.remaining()) + " bytes remain");
   };
   FG_RETURN_IF_ERROR(check("keys", key_count_, kKeyBytes));
   return check("tensors", tensor_count_, kTensorBytes);
