@@ -19,10 +19,21 @@ std::string Trimmed(std::string_view text) {
   return std::string(text);
 }
 
+std::string Lower(std::string text) {
+  for (char& c : text) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  return text;
+}
+
+// Texts by which a person would mean ON, and get it.
+bool ReadsLikeOn(const std::string& text) {
+  const std::string word = Lower(text);
+  constexpr std::array kWords = {"1", "true", "t", "on", "yes", "y", "enable", "enabled"};
+  return std::find(kWords.begin(), kWords.end(), word) != kWords.end();
+}
+
 // Texts by which a person would mean OFF: words for no, and zeros in other spellings.
 bool ReadsLikeOff(const std::string& text) {
-  std::string word = Trimmed(text);
-  for (char& c : word) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  const std::string word = Lower(Trimmed(text));
   constexpr std::array kWords = {"false", "f",       "off",      "no",   "n",
                                  "none",  "disable", "disabled", "never"};
   if (std::find(kWords.begin(), kWords.end(), word) != kWords.end()) return true;
@@ -63,7 +74,7 @@ std::string QuoteValue(std::string_view text) {
 
 std::optional<std::string> SwitchPeculiarity(const std::string& name, const std::string& text,
                                              const std::string& what) {
-  if (text == "0" || text == "1") return std::nullopt;
+  if (text == "0" || ReadsLikeOn(text)) return std::nullopt;
   const std::string said = name + "=" + QuoteValue(text);
   if (ReadsLikeOff(text)) {
     return said + " turned " + what + " ON: any value but 0 does; set " + name +

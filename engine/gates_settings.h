@@ -28,7 +28,8 @@ const std::vector<SettingEntry>& SettingTable();
 // `text` is the variable's value, nothing when it is unset or empty. Any text but "0" is ON.
 bool SwitchIsOn(const std::optional<std::string>& text, bool when_unset);
 
-// What to say of a switch set to `text`; nothing for "0" and "1". `what` is "the gate", "it".
+// What to say of a switch set to `text`; nothing for "0", "1" and words for yes. `what` is "the
+// gate", "it".
 std::optional<std::string> SwitchPeculiarity(const std::string& name, const std::string& text,
                                              const std::string& what);
 

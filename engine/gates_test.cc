@@ -45,11 +45,11 @@ struct ValueRow {
 };
 
 const std::vector<ValueRow> kValues = {
-    {std::nullopt, false, true, false}, {"", false, true, false},   {"0", false, false, false},
-    {"1", true, true, false},           {"2", true, true, true},    {"-1", true, true, true},
-    {"true", true, true, true},         {"TRUE", true, true, true}, {"yes", true, true, true},
-    {"false", true, true, true},        {"off", true, true, true},  {"no", true, true, true},
-    {" 1", true, true, true},           {"1 ", true, true, true},   {"01", true, true, true},
+    {std::nullopt, false, true, false}, {"", false, true, false},    {"0", false, false, false},
+    {"1", true, true, false},           {"2", true, true, true},     {"-1", true, true, true},
+    {"true", true, true, false},        {"TRUE", true, true, false}, {"yes", true, true, false},
+    {"false", true, true, true},        {"off", true, true, true},   {"no", true, true, true},
+    {" 1", true, true, true},           {"1 ", true, true, true},    {"01", true, true, true},
     {"00", true, true, true},           {" 0", true, true, true},
 };
 
@@ -95,10 +95,16 @@ TEST(GateValues, WordsForNoAreSaidWithTheWayOut) {
 }
 
 TEST(GateValues, OtherTextsAreSaidToCountAsOne) {
-  EXPECT_EQ(MessageOf({"FG_MMQ_RAW=true"}),
-            "FG_MMQ_RAW='true' counts as 1: the gate is ON; a switch knows 0 and 1");
+  EXPECT_EQ(MessageOf({"FG_MMQ_RAW=2"}),
+            "FG_MMQ_RAW='2' counts as 1: the gate is ON; a switch knows 0 and 1");
   EXPECT_EQ(MessageOf({"FG_MMQ_RAW= 1\n\xff"}),
             "FG_MMQ_RAW=' 1\\x0a\\xff' counts as 1: the gate is ON; a switch knows 0 and 1");
+}
+
+TEST(GateValues, WordsForYesAreWhatTheySay) {
+  for (const char* word : {"1", "true", "True", "t", "on", "ON", "yes", "Y", "enable", "Enabled"}) {
+    EXPECT_EQ(MessageOf({std::string("FG_MMQ=") + word}), "0 said") << word;
+  }
 }
 
 TEST(Gates, TheTableSaysKindBitsAndNeeds) {
