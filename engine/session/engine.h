@@ -18,7 +18,8 @@ namespace fg {
 
 struct EngineOptions {
   int64_t context = 0;  // positions per session; 0 takes the model's context_length
-  int64_t batch = 512;  // most rows of one forward
+  int64_t batch = 512;  // most rows of one forward; the context where that is less
+  bool poison = false;  // for tests: BackendOptions::poison
 };
 
 struct ModelSummary {
@@ -45,7 +46,8 @@ class Engine {
   virtual int64_t batch() const = 0;
   virtual int64_t context() const = 0;
   virtual double load_milliseconds() const = 0;
-  virtual Result<std::unique_ptr<Session>> NewSession() = 0;  // kOutOfMemory; the engine outlives it
+  virtual Result<std::unique_ptr<Session>>
+  NewSession() = 0;  // kOutOfMemory; the engine outlives it
   virtual void DropGraphs() = 0;
 };
 
@@ -60,8 +62,9 @@ class Session {
   virtual int64_t position() const = 0;  // tokens in the KV cache
 
   // Runs `tokens` after position() in forwards of at most rows_per_forward rows. Appends to *logits
-  // (f32, [wanted][vocabulary]) those of tokens[first_wanted..]; first_wanted == tokens.size() wants none.
-  // kBadRequest: an id out of range, more tokens than the context holds (nothing has run then).
+  // (f32, [wanted][vocabulary]) those of tokens[first_wanted..]; first_wanted == tokens.size()
+  // wants none. kBadRequest: an id out of range, more tokens than the context holds (nothing has
+  // run then).
   virtual Status Forward(std::span<const int32_t> tokens, size_t first_wanted,
                          const ForwardOptions& options, std::vector<float>* logits) = 0;
   // Forgets all positions from `position` on.

@@ -15,8 +15,8 @@ namespace fg {
 struct SamplingOptions {
   double temperature = 0;  // 0: greedy, ties to the lowest id
   uint64_t seed = 1;
-  int top_k = 0;           // 0: all
-  double top_p = 1;        // in (0, 1]
+  int top_k = 0;     // 0: all
+  double top_p = 1;  // in (0, 1]
 };
 
 struct GenerateOptions {
@@ -30,9 +30,9 @@ struct GenerateOptions {
 
 struct Generation {
   std::vector<int32_t> tokens;
-  std::vector<std::string> digests;                        // sha256 of each step's logits
+  std::vector<std::string> digests;                         // sha256 of each step's logits
   std::vector<std::vector<std::pair<int32_t, float>>> top;  // per step, descending
-  std::string finish;                                      // "length", "eos", "context"
+  std::string finish;                                       // "length", "eos", "context"
 };
 
 // A conversation: a session plus the last token that was chosen but not fed yet.
@@ -41,9 +41,9 @@ struct Conversation {
   std::vector<int32_t> unfed;
 };
 
-// Feeds conversation.unfed and `prompt`, then chooses up to max_tokens tokens. `on_token` (may be empty) is
-// called for each as it is chosen. kBadRequest as Session::Forward; kInternal on NaN logits when sampling
-// (greedy skips NaN: a row of NaN only is kInternal).
+// Feeds conversation.unfed and `prompt`, then chooses up to max_tokens tokens. `on_token` (may be
+// empty) is called for each as it is chosen. kBadRequest as Session::Forward; kInternal on NaN
+// logits when sampling (greedy skips NaN: a row of NaN only is kInternal).
 Result<Generation> Generate(const Engine& engine, Conversation& conversation,
                             std::span<const int32_t> prompt, const GenerateOptions& options,
                             const std::function<void(int32_t)>& on_token);

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cstdint>
 
+#include "engine/backend/backend.h"
 #include "engine/backend/cpu/activation_planes.h"
 #include "engine/backend/cpu/host_buffer.h"
 #include "engine/gates.h"
@@ -17,11 +18,6 @@
 #include "kernels/kernel_fault.h"
 
 namespace fg {
-
-// A forward's phase by its rows.
-constexpr Phase PhaseOfRows(int64_t rows) {
-  return rows >= kPrefillRows ? Phase::kPrefill : Phase::kDecode;
-}
 
 // One per engine (or per probe that runs operations without a model). Not for concurrent use: an
 // operation shares itself out to threads, callers do not.

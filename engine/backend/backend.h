@@ -1,0 +1,72 @@
+// What runs graphs: takes a model's weights once, prepares graphs, executes them over a KV cache.
+// The CPU's is engine/backend/cpu; another device's would stand behind the same interface.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+
+#include "base/status.h"
+#include "engine/graph/graph.h"
+#include "engine/model/hyperparameters.h"
+#include "engine/model/weights.h"
+#include "engine/phase.h"
+
+namespace fg {
+
+// A forward's phase by its rows.
+constexpr Phase PhaseOfRows(int64_t rows) {
+  return rows >= kPrefillRows ? Phase::kPrefill : Phase::kDecode;
+}
+
+// Keys and values of one session, f16, [layer][position][kv_heads][head_dim] each. Booked while
+// alive.
+class KvCache {
+ public:
+  virtual ~KvCache() = default;
+};
+
+// A graph with its tensors found and its memory laid out. Booked (kGraph) while alive.
+class ExecutableGraph {
+ public:
+  virtual ~ExecutableGraph() = default;
+  virtual const Graph& graph() const = 0;
+};
+
+// What changes from run to run of one graph.
+struct ForwardInputs {
+  const int32_t* tokens = nullptr;  // [rows], in [0, vocabulary)
+  const int32_t* positions =
+      nullptr;                   // [rows], in [0, context); the cache holds all positions below
+  KvCache* kv = nullptr;         // made by the same backend
+  float* logits = nullptr;       // [wanted][vocabulary]; may be null when nothing is wanted
+  Phase phase = Phase::kDecode;  // kPrefill or kDecode
+};
+
+struct BackendOptions {
+  int64_t context = 0;  // positions of a KV cache
+  int64_t batch = 0;    // most rows of one forward
+  // For tests: fills the pool with NaN before each run, and each buffer again after its last use,
+  // so that a read of what nobody wrote, or of what is dead, shows in the logits.
+  bool poison = false;
+};
+
+// Not for concurrent use.
+class Backend {
+ public:
+  virtual ~Backend() = default;
+
+  // Once, before anything else. The views of `weights` point into memory that outlives the backend.
+  // Takes the memory of the largest forward. kBadModel names a weight that cannot be prepared;
+  // kOutOfMemory.
+  virtual Status LoadModel(const Hyperparameters& model, const ModelWeights& weights,
+                           const BackendOptions& options) = 0;
+
+  // kOutOfMemory; kInternal for a tensor that the model does not have.
+  virtual Result<std::unique_ptr<ExecutableGraph>> Prepare(Graph graph) = 0;
+  virtual Result<std::unique_ptr<KvCache>> NewKvCache() = 0;  // kOutOfMemory
+
+  // After a failure the KV cache's contents at these positions are undefined.
+  virtual Status Execute(const ExecutableGraph& graph, const ForwardInputs& inputs) = 0;
+};
+
+}  // namespace fg

@@ -1,0 +1,50 @@
+// The CPU: nodes in build order, each shared out to threads, on buffers of one pool.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "engine/backend/backend.h"
+#include "engine/backend/cpu/cpu_context.h"
+#include "engine/backend/cpu/cpu_ops.h"
+#include "engine/backend/cpu/host_buffer.h"
+#include "engine/graph/buffer_plan.h"
+
+namespace fg {
+
+class CpuBackend : public Backend {
+ public:
+  // All three outlive the backend and what it makes.
+  CpuBackend(const Gates& gates, Ledger* ledger, MemoryBook* memory)
+      : context_(gates, ledger, memory) {}
+
+  Status LoadModel(const Hyperparameters& model, const ModelWeights& weights,
+                   const BackendOptions& options) override;
+  Result<std::unique_ptr<ExecutableGraph>> Prepare(Graph graph) override;
+  Result<std::unique_ptr<KvCache>> NewKvCache() override;
+  Status Execute(const ExecutableGraph& graph, const ForwardInputs& inputs) override;
+
+ private:
+  struct Run;  // one execution
+
+  Result<const CpuWeight*> FindWeight(const std::string& name) const;
+  Status RegisterWeights(const ModelWeights& weights);
+  Status ReservePlanes(const ModelWeights& weights);
+  Status ReservePool(int64_t bytes);
+  Status RunNode(const Run& run, int index);
+  Status RunAttentionNode(const Run& run, const Node& node, const float* q, float* y);
+  void PoisonDead(const Run& run, int index);
+
+  CpuContext context_;
+  Hyperparameters model_;
+  BackendOptions options_;
+  std::map<std::string, CpuWeight> weights_;
+  std::vector<HostBuffer> f16_caches_;
+  RopeTable rope_;
+  HostBuffer pool_;
+  std::vector<std::byte> unbooked_;  // kUnbookedMemory
+};
+
+}  // namespace fg

@@ -1,0 +1,125 @@
+#include "engine/backend/cpu/cpu_ops.h"
+
+#include <bit>
+#include <cstring>
+
+#include "kernels/cpu/elementwise.h"
+#include "kernels/cpu/exp.h"
+#include "kernels/cpu/quantize_rows.h"
+#include "kernels/cpu/rms_norm.h"
+#include "kernels/cpu/swiglu.h"
+#include "kernels/formats/dequantize.h"
+
+namespace fg {
+namespace {
+
+// Values that a thread takes at a time in the operations that work value by value.
+constexpr int64_t kValueGrain = 1024;
+
+// kDefaultMovesMore: keeps three bits of each mantissa.
+void Coarsen(float* values, int64_t n) {
+  for (int64_t i = 0; i < n; ++i) {
+    values[i] = std::bit_cast<float>(std::bit_cast<uint32_t>(values[i]) & 0xFFF00000u);
+  }
+}
+
+}  // namespace
+
+void RunQuantizeRows(CpuContext& context, const float* x, int64_t rows, int64_t k,
+                     ActivationChunk* plane, Phase phase) {
+  context.CountDispatch(phase, "quantize_rows", "quantize_rows");
+  context.Parallel(phase, rows, 1, [&](Range share, int) {
+    QuantizeRows(context.level(), x + share.begin * k, k, share.size(), k,
+                 plane + share.begin * (k / kBlock32), context.quantizer_fault());
+  });
+}
+
+void RunRmsNorm(CpuContext& context, const float* x, const float* w, int64_t rows, int64_t n,
+                float eps, float* y, Phase phase) {
+  context.CountDispatch(phase, "rms_norm", "rms_norm");
+  const bool coarse = context.default_moves_more() && rows >= kPrefillRows;
+  context.Parallel(phase, rows, 1, [&](Range share, int) {
+    float* out = y + share.begin * n;
+    RmsNorm(context.level(), x + share.begin * n, n, w, share.size(), n, eps, out, n);
+    if (coarse) Coarsen(out, share.size() * n);
+  });
+}
+
+void RunSwiglu(CpuContext& context, const float* g, const float* u, int64_t rows, int64_t n,
+               float* y, Phase phase) {
+  context.CountDispatch(phase, "swiglu", "swiglu");
+  context.Parallel(phase, rows * n, kValueGrain, [&](Range share, int) {
+    Swiglu(context.level(), g + share.begin, u + share.begin, share.size(), y + share.begin);
+  });
+}
+
+void RunRope(CpuContext& context, float* x, int64_t rows, int64_t heads, int64_t head_dim,
+             const int32_t* positions, const RopeTable& table, Phase phase) {
+  context.CountDispatch(phase, "rope", "rope");
+  const int64_t ldx = heads * head_dim;
+  context.Parallel(phase, rows, 1, [&](Range share, int) {
+    Rope(context.level(), x + share.begin * ldx, ldx, share.size(), heads, head_dim,
+         positions + share.begin, table);
+  });
+}
+
+Status RunAttention(CpuContext& context, const AttentionArgs& args, Phase phase) {
+  context.CountDispatch(phase, "attention", "attention");
+  int32_t last = 0;
+  for (int64_t row = 0; row < args.rows; ++row) last = std::max(last, args.positions[row]);
+  FG_RETURN_IF_ERROR(context.ReserveScores(int64_t{last} + 1));
+  context.Parallel(phase, args.rows * args.heads, 1, [&](Range items, int thread) {
+    Attention(context.level(), args, items, context.scores(thread));
+  });
+  return Status::Ok();
+}
+
+void RunExp(CpuContext& context, const float* x, int64_t n, float* y, Phase phase) {
+  context.CountDispatch(phase, "exp", "exp");
+  context.Parallel(phase, n, kValueGrain, [&](Range share, int) {
+    ExpRow(context.level(), x + share.begin, share.size(), 0.0f, y + share.begin);
+  });
+}
+
+void RunAdd(CpuContext& context, const float* a, const float* b, int64_t n, float* y, Phase phase) {
+  context.CountDispatch(phase, "add", "add");
+  context.Parallel(phase, n, kValueGrain, [&](Range share, int) {
+    Add(context.level(), a + share.begin, b + share.begin, share.size(), y + share.begin);
+  });
+}
+
+void RunEmbed(CpuContext& context, const WeightView& table, const int32_t* ids, int64_t rows,
+              float* y, Phase phase) {
+  context.CountDispatch(phase, "embed", std::string("embed.") + InfoOf(table.type).name);
+  const int64_t row_bytes = RowBytes(table.type, table.k);
+  context.Parallel(phase, rows, 1, [&](Range share, int) {
+    for (int64_t row = share.begin; row < share.end; ++row) {
+      DequantizeRow(table.type, static_cast<const std::byte*>(table.data) + ids[row] * row_bytes,
+                    table.k, y + row * table.k);
+    }
+  });
+}
+
+void RunKvStore(CpuContext& context, const float* k, const float* v, int64_t rows,
+                int64_t row_values, const int32_t* positions, uint16_t* keys, uint16_t* values,
+                Phase phase) {
+  context.CountDispatch(phase, "kv_store", "kv_store");
+  context.Parallel(phase, rows, 1, [&](Range share, int) {
+    for (int64_t row = share.begin; row < share.end; ++row) {
+      const int64_t place = positions[row] * row_values;
+      StoreF16(context.level(), k + row * row_values, row_values, keys + place);
+      StoreF16(context.level(), v + row * row_values, row_values, values + place);
+    }
+  });
+}
+
+void RunGather(CpuContext& context, const float* x, int64_t first, int64_t rows, int64_t n,
+               float* y, Phase phase) {
+  context.CountDispatch(phase, "gather", "gather");
+  context.Parallel(phase, rows, 1, [&](Range share, int) {
+    std::memcpy(y + share.begin * n, x + (first + share.begin) * n,
+                static_cast<size_t>(share.size()) * n * sizeof(float));
+  });
+}
+
+}  // namespace fg
