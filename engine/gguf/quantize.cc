@@ -27,8 +27,8 @@ Result<const Mix*> FindMix(std::string_view name) {
   }
   std::string known;
   for (const std::string& mix : QuantizeMixes()) known += (known.empty() ? "" : ", ") + mix;
-  return Status(ErrorKind::kUsage, "unknown mix " + Printable(name) +
-                                       DidYouMean(name, QuantizeMixes()) + "; known: " + known);
+  return Status(ErrorKind::kUsage, "unknown mix " + Printable(name) + "; known: " + known +
+                                       DidYouMean(name, QuantizeMixes()));
 }
 
 std::string_view DataOf(const GgufTensor& tensor) {
