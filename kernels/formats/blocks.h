@@ -45,6 +45,18 @@ constexpr ScaleMin UnpackScaleMin(const uint8_t s[12], int j) {
           static_cast<uint8_t>((s[j + 4] >> 4) | ((s[j] >> 6) << 4))};
 }
 
+// The inverse: sets the bits of sub-block j (0..7) in s, whose bits for it were zero.
+constexpr void PackScaleMin(ScaleMin pair, int j, uint8_t s[12]) {
+  if (j < 4) {
+    s[j] = static_cast<uint8_t>(s[j] | pair.scale);
+    s[j + 4] = static_cast<uint8_t>(s[j + 4] | pair.min);
+  } else {
+    s[j + 4] = static_cast<uint8_t>(s[j + 4] | (pair.scale & 15) | ((pair.min & 15) << 4));
+    s[j - 4] = static_cast<uint8_t>(s[j - 4] | ((pair.scale >> 4) << 6));
+    s[j] = static_cast<uint8_t>(s[j] | ((pair.min >> 4) << 6));
+  }
+}
+
 // One chunk of a quantized activation row: 32 consecutive values. docs/arithmetic.md.
 struct ActivationChunk {
   int8_t q[32];    // -127..127

@@ -1,5 +1,5 @@
 // Values to blocks: what `fg-engine quantize` writes. Deterministic: the same input gives the same
-// bytes on every machine (plain C++, no libm beyond rint and fabs).
+// bytes on every machine (plain C++, of libm only fabs and sqrt).
 #pragma once
 
 #include <cstdint>
