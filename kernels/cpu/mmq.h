@@ -22,12 +22,12 @@ bool MmqSupports(MmqForm form, TensorType type);
 
 struct MmqArgs {
   TensorType type;
-  const void* w;              // [out][k] blocks, rows of RowBytes(type, k)
-  const ActivationChunk* a;   // [rows][k/32]
+  const void* w;             // [out][k] blocks, rows of RowBytes(type, k)
+  const ActivationChunk* a;  // [rows][k/32]
   int64_t rows;
-  int64_t k;                  // a multiple of the type's block_values, hence of 32
-  const float* bias;          // [out] or null; added after the last chunk
-  float* y;                   // [rows][ldy]; writes y[r*ldy + o] for o in `outs`
+  int64_t k;          // a multiple of the type's block_values, hence of 32
+  const float* bias;  // [out] or null; added after the last chunk
+  float* y;           // [rows][ldy]; writes y[r*ldy + o] for o in `outs`
   int64_t ldy;
 };
 

@@ -1,0 +1,34 @@
+#include "kernels/cpu/mmq.h"
+
+#include <cassert>
+
+#include "kernels/cpu/mmq_forms.h"
+
+namespace fg {
+
+bool MmqSupports(MmqForm form, TensorType type) {
+  switch (form) {
+    case MmqForm::kGeneric:
+      return type == TensorType::kQ4_0 || type == TensorType::kQ4_K || type == TensorType::kQ6_K;
+    case MmqForm::kRaw:
+    case MmqForm::kNibble:
+      return type == TensorType::kQ4_K;
+  }
+  return false;
+}
+
+void Mmq(CpuLevel level, MmqForm form, const MmqArgs& args, Range outs, KernelFault fault) {
+  assert(MmqSupports(form, args.type));
+  assert(args.k % InfoOf(args.type).block_values == 0);
+  const bool avx2 = level == CpuLevel::kAvx2;
+  switch (form) {
+    case MmqForm::kGeneric:
+      return avx2 ? MmqGenericAvx2(args, outs) : MmqGenericPlain(args, outs);
+    case MmqForm::kRaw:
+      return avx2 ? MmqQ4KRawAvx2(args, outs, fault) : MmqQ4KRawPlain(args, outs, fault);
+    case MmqForm::kNibble:
+      return avx2 ? MmqQ4KNibbleAvx2(args, outs, fault) : MmqQ4KNibblePlain(args, outs, fault);
+  }
+}
+
+}  // namespace fg
