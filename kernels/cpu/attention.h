@@ -21,9 +21,13 @@ struct AttentionArgs {
 
 // Work item i of `items` (in [0, rows*heads)) is row i/heads, head i%heads; its kv head is
 // head / (heads/kv_heads). score = dot(q, key) * (1/sqrt(head_dim) in f32); dot: 16 lanes by fma,
-// tree 8, 4, 2, 1. Max first (a NaN score makes the row NaN by a compare), p = exp(score - max),
-// sum in 16 lanes over positions, P*V one accumulator per value by fma in ascending position, then
-// one division. scratch: max(positions)+1 floats, not shared between concurrent calls.
+// tree 8, 4, 2, 1. Max first, p = exp(score - max), sum in 16 lanes over positions, P*V one
+// accumulator per value by fma in ascending position, then one division. Any head_dim >= 1.
+//
+// A score that is NaN, found by a compare and never through max, makes every value of its row and
+// head 0x7FC00000. Infinite scores and values take the formula's course, inf - inf included.
+//
+// scratch: max(positions)+1 floats, not shared between concurrent calls. y overlaps no input.
 void Attention(CpuLevel level, const AttentionArgs& args, Range items, float* scratch);
 
 }  // namespace fg

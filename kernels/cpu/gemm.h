@@ -15,8 +15,8 @@ void RoundRowsToF16(CpuLevel level, const float* x, int64_t ldx, int64_t rows, i
                     uint16_t* a, int32_t* exponents);
 
 // y[r*ldy + o] = 2^exponents[r] * sum_k(w[o][k] * a[r][k]) + bias[o], o in outs. One f32
-// accumulator per output, ascending k, fma. w [out][k] f16 row-major, bias [out] or null. Any k
-// >= 1.
+// accumulator per output from +0, ascending k, fma; then the scale, then the bias, each rounded.
+// w [out][k] f16 row-major, bias [out] or null. Any k >= 1.
 void GemmF16(CpuLevel level, const uint16_t* w, const uint16_t* a, const int32_t* exponents,
              int64_t rows, int64_t k, const float* bias, Range outs, float* y, int64_t ldy);
 

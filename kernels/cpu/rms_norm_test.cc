@@ -13,20 +13,26 @@ namespace {
 constexpr float kEps = 1e-6f;
 constexpr int64_t kWidths[] = {1, 7, 8, 9, 15, 16, 17, 24, 25, 31, 33, 64, 256, 1000, 1024, 4097};
 
+void ExpectAllAgree(int64_t n, uint32_t seed) {
+  const std::vector<float> x = SeededValues(seed).Floats(n, 5.0f);
+  const std::vector<float> w = SeededValues(seed + 1).Floats(n, 2.0f);
+  std::vector<float> contract(x.size());
+  RmsNormContract(x.data(), w.data(), n, kEps, contract.data());
+  const RmsNormExactResult exact = RmsNormExact(x.data(), w.data(), n, kEps);
+  for (const CpuLevel level : SupportedCpuLevels()) {
+    GuardedBuffer<float> y(n);
+    RmsNorm(level, x.data(), n, w.data(), 1, n, kEps, y.data(), n);
+    EXPECT_EQ(FirstDifference(contract, y.values()), "") << CpuLevelName(level) << " n " << n;
+    EXPECT_EQ(FirstOutside(exact.y, exact.bound, y.values()), "") << CpuLevelName(level);
+    EXPECT_TRUE(y.GuardsIntact()) << CpuLevelName(level) << " n " << n;
+  }
+}
+
+// The root and the quotient hide most differences of one bit in the sum, so one row a width is not
+// enough to tell an order of additions from another.
 TEST(RmsNorm, EveryLevelGivesTheContractsBitsNearTheExactValue) {
   for (const int64_t n : kWidths) {
-    const std::vector<float> x = SeededValues(static_cast<uint32_t>(n)).Floats(n, 5.0f);
-    const std::vector<float> w = SeededValues(2).Floats(n, 2.0f);
-    std::vector<float> contract(x.size());
-    RmsNormContract(x.data(), w.data(), n, kEps, contract.data());
-    const RmsNormExactResult exact = RmsNormExact(x.data(), w.data(), n, kEps);
-    for (const CpuLevel level : SupportedCpuLevels()) {
-      GuardedBuffer<float> y(n);
-      RmsNorm(level, x.data(), n, w.data(), 1, n, kEps, y.data(), n);
-      EXPECT_EQ(FirstDifference(contract, y.values()), "") << CpuLevelName(level) << " n " << n;
-      EXPECT_EQ(FirstOutside(exact.y, exact.bound, y.values()), "") << CpuLevelName(level);
-      EXPECT_TRUE(y.GuardsIntact()) << CpuLevelName(level) << " n " << n;
-    }
+    for (uint32_t seed = 0; seed < 20; ++seed) ExpectAllAgree(n, seed);
   }
 }
 
