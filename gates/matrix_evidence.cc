@@ -1,0 +1,97 @@
+#include "gates/matrix_evidence.h"
+
+#include <filesystem>
+#include <map>
+
+namespace flipgate {
+namespace {
+
+using fg::Json;
+using fg::Result;
+using Type = EvidenceField::Type;
+
+struct KindInMatrix {
+  std::vector<EvidenceField> fields;
+  std::vector<std::string> aspects = {""};
+};
+
+const std::map<std::string, KindInMatrix>& Kinds() {
+  static const std::map<std::string, KindInMatrix> kKinds = {
+      {"parity",
+       {.fields = {{"pins", Type::kPath}}, .aspects = {"arithmetic", "float64", "logits"}}},
+      {"greedy_contrast", {.fields = {{"prompts", Type::kPath}, {"tokens", Type::kCount}}}},
+      {"lattice",
+       {.fields = {{"prompts", Type::kPath},
+                   {"tokens", Type::kCount},
+                   {"threads", Type::kCounts}}}},
+      {"quality",
+       {.fields = {{"text", Type::kPath}, {"windows", Type::kCount}, {"window", Type::kCount}},
+        .aspects = {"divergence", "top1", "perplexity"}}},
+      {"liveness", {.fields = {{"prompts", Type::kPath}, {"tokens", Type::kCount}}}},
+      {"optout",
+       {.fields = {{"prompts", Type::kPath}, {"tokens", Type::kCount}, {"pins", Type::kPath}},
+        .aspects = {"stream", "pins"}}},
+      {"decode_neutral", {.fields = {{"prompts", Type::kPath}, {"tokens", Type::kCount}}}},
+      {"memory_two_way", {.fields = {{"tokens", Type::kCount}}, .aspects = {"ledger", "system"}}},
+  };
+  return kKinds;
+}
+
+}  // namespace
+
+std::vector<EvidenceField> FieldsOfKind(const std::string& kind) {
+  const auto found = Kinds().find(kind);
+  return found == Kinds().end() ? std::vector<EvidenceField>{} : found->second.fields;
+}
+
+std::vector<std::string> AspectsOfKind(const std::string& kind) {
+  const auto found = Kinds().find(kind);
+  return found == Kinds().end() ? std::vector<std::string>{""} : found->second.aspects;
+}
+
+Result<std::string> ReadProjectPath(const YamlDocument& document, const YamlNode& node,
+                                    const std::string& what) {
+  FG_ASSIGN_OR_RETURN(std::string text, document.String(node, what));
+  const std::filesystem::path path(text);
+  bool inside = path.is_relative();
+  for (const auto& part : path) inside = inside && part != "..";
+  if (!inside) {
+    return document.Error(node.mark,
+                          what + " must be a path inside the project, is '" + text + "'");
+  }
+  return text;
+}
+
+Result<Json> ReadEvidenceField(const YamlDocument& document, const YamlNode& node,
+                               const EvidenceField& field, const std::string& what) {
+  switch (field.type) {
+    case Type::kCount: {
+      FG_ASSIGN_OR_RETURN(const int64_t count, document.Integer(node, what));
+      if (count < 1) return document.Error(node.mark, what + " must be at least 1");
+      return Json(count);
+    }
+    case Type::kCounts: {
+      FG_ASSIGN_OR_RETURN(const std::vector<std::string> words, document.Strings(node, what));
+      Json counts = Json::array();
+      for (size_t i = 0; i < words.size(); ++i) {
+        const EvidenceField one{field.name, Type::kCount};
+        FG_ASSIGN_OR_RETURN(Json count,
+                            ReadEvidenceField(document, node.items[i], one, "each of " + what));
+        counts.push_back(std::move(count));
+      }
+      if (counts.empty()) return document.Error(node.mark, what + " must not be empty");
+      return counts;
+    }
+    case Type::kNumber: {
+      FG_ASSIGN_OR_RETURN(const double number, document.Number(node, what));
+      return Json(number);
+    }
+    case Type::kPath: {
+      FG_ASSIGN_OR_RETURN(std::string path, ReadProjectPath(document, node, what));
+      return Json(std::move(path));
+    }
+  }
+  return fg::Status(fg::ErrorKind::kInternal, "a field type without a reader");
+}
+
+}  // namespace flipgate

@@ -1,0 +1,70 @@
+// Builds a Matrix from its YAML; used by Matrix::Parse alone.
+#pragma once
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "base/status.h"
+#include "gates/matrix.h"
+#include "gates/yaml_document.h"
+
+namespace flipgate {
+
+class MatrixLoader {
+ public:
+  MatrixLoader(const YamlDocument& document, const std::vector<std::string>& kinds)
+      : document_(document), kinds_(kinds) {}
+
+  fg::Result<Matrix> Load();
+
+ private:
+  // matrix_loader.cc
+  fg::Status LoadVersion(YamlMap* map);
+  fg::Status LoadSubjects(const YamlNode& node);
+  fg::Status LoadModels(const YamlNode& node);
+  fg::Status LoadTolerances(const YamlNode& node);
+  fg::Status LoadEvidence(const YamlNode& node);
+  fg::Status LoadKind(const std::string& kind, YamlMark mark, const YamlNode& node);
+  fg::Status LoadAgreement(EvidenceSpec* spec, YamlMark mark, const YamlNode* node);
+  fg::Status CheckName(const std::string& name, YamlMark mark, const std::string& what) const;
+  fg::Result<std::string> KnownTolerance(const YamlNode& node, const std::string& what) const;
+  // A list of names, each among `known`; `noun` names them in the message.
+  fg::Result<std::vector<std::string>> KnownNames(const YamlNode& node, const std::string& what,
+                                                  const std::vector<std::string>& known,
+                                                  const std::string& noun) const;
+  fg::Result<std::vector<std::string>> Classes(const YamlNode* node, const std::string& what) const;
+
+  // matrix_loader_gates.cc
+  fg::Status LoadGates(const YamlNode& node);
+  fg::Status LoadGate(const std::string& name, const YamlNode& node);
+  fg::Status LoadSettings(GateSpec* gate, const YamlNode& node);
+  fg::Status LoadBudgets(GateSpec* gate, YamlMap* map);
+  fg::Result<GateBudget> LoadBudget(const std::string& what, const YamlNode* claims,
+                                    const YamlNode* may_cost) const;
+  fg::Result<GateBudget::Cost> LoadCost(const std::string& what, const YamlNode& node) const;
+  fg::Result<std::vector<LabelRule>> LoadRules(const std::string& what, const YamlNode* node) const;
+
+  // matrix_loader_cells.cc
+  fg::Status LoadCells(const YamlNode& node);
+  fg::Status LoadRow(const std::string& kind, const YamlNode& node);
+  fg::Status LoadPair(const std::string& kind, const std::string& gate, const YamlNode& node);
+  fg::Status LoadPairMap(PairSpec* pair, const YamlNode& node);
+  fg::Status CheckShares() const;
+  fg::Status CheckEvidenceOfRequired() const;
+
+  const YamlDocument& document_;
+  const std::vector<std::string>& kinds_;
+  std::vector<std::string> gate_names_;
+  std::map<std::string, YamlMark> pair_marks_;  // KIND/GATE -> its place
+  Matrix matrix_;
+};
+
+template <typename Spec>
+std::vector<std::string> NamesOf(const std::vector<Spec>& specs) {
+  std::vector<std::string> names;
+  for (const Spec& spec : specs) names.push_back(spec.name);
+  return names;
+}
+
+}  // namespace flipgate
