@@ -32,7 +32,11 @@ constexpr Alphabet kAlphabet = [] {
 
 }  // namespace
 
-char32_t ByteToLetter(uint8_t byte) { return kAlphabet.letter[byte]; }
+std::string ByteToLetter(uint8_t byte) {
+  const char32_t letter = kAlphabet.letter[byte];  // below U+0144: two bytes at most
+  if (letter < 0x80) return std::string(1, static_cast<char>(letter));
+  return {static_cast<char>(0xC0 | letter >> 6), static_cast<char>(0x80 | (letter & 0x3F))};
+}
 
 std::optional<std::string> LettersToBytes(std::string_view text) {
   std::string bytes;

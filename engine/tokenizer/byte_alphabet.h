@@ -9,7 +9,8 @@
 
 namespace fg {
 
-char32_t ByteToLetter(uint8_t byte);
+// `byte` as it is spelt, in UTF-8.
+std::string ByteToLetter(uint8_t byte);
 
 // The bytes that `text`, UTF-8 in this alphabet, stands for; nothing if it holds another character.
 std::optional<std::string> LettersToBytes(std::string_view text);

@@ -1,7 +1,5 @@
 #include "engine/tokenizer/utf8.h"
 
-#include <algorithm>
-
 namespace fg {
 namespace {
 
@@ -41,29 +39,6 @@ Utf8Unit NextUtf8(std::string_view text) {
     high = 0xBF;
   }
   return {Utf8Unit::kValid, lead.length, code};
-}
-
-std::string ToUtf8(char32_t code) {
-  std::string out;
-  const auto rest = [&out, code](int shift) {
-    out += static_cast<char>(0x80 | (code >> shift & 0x3F));
-  };
-  if (code < 0x80) {
-    out += static_cast<char>(code);
-  } else if (code < 0x800) {
-    out += static_cast<char>(0xC0 | code >> 6);
-    rest(0);
-  } else if (code < 0x10000) {
-    out += static_cast<char>(0xE0 | code >> 12);
-    rest(6);
-    rest(0);
-  } else {
-    out += static_cast<char>(0xF0 | code >> 18);
-    rest(12);
-    rest(6);
-    rest(0);
-  }
-  return out;
 }
 
 }  // namespace fg

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <cstdint>
-#include <string>
 #include <string_view>
 
 namespace fg {
@@ -24,8 +23,5 @@ Utf8Unit NextUtf8(std::string_view text);
 
 // U+FFFD in UTF-8.
 inline constexpr std::string_view kReplacement = "\xEF\xBF\xBD";
-
-// `code`, a code point other than a surrogate, in UTF-8.
-std::string ToUtf8(char32_t code);
 
 }  // namespace fg

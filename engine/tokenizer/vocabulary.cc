@@ -81,7 +81,6 @@ Result<std::vector<TokenKind>> ReadKinds(const GgufFile& file, size_t count) {
 Status ReadTokens(const std::vector<std::string>& spellings, const std::vector<TokenKind>& kinds,
                   Vocabulary* vocabulary) {
   std::vector<std::pair<std::string, int32_t>> special;
-  vocabulary->byte_ids.fill(-1);
   for (size_t i = 0; i < spellings.size(); ++i) {
     const int32_t id = static_cast<int32_t>(i);
     VocabularyToken token{kinds[i], spellings[i]};
@@ -92,7 +91,6 @@ Status ReadTokens(const std::vector<std::string>& spellings, const std::vector<T
                    " holds a character that stands for no byte");
       }
       token.bytes = std::move(*bytes);
-      if (token.bytes.size() == 1) vocabulary->byte_ids[static_cast<uint8_t>(token.bytes[0])] = id;
     }
     const bool is_special =
         token.kind == TokenKind::kControl || token.kind == TokenKind::kUserDefined;
@@ -100,10 +98,21 @@ Status ReadTokens(const std::vector<std::string>& spellings, const std::vector<T
     vocabulary->tokens.push_back(std::move(token));
   }
   vocabulary->special = SpecialTokens(std::move(special));
-  const auto missing = std::find(vocabulary->byte_ids.begin(), vocabulary->byte_ids.end(), -1);
-  if (missing == vocabulary->byte_ids.end()) return Status::Ok();
-  return Bad(std::string(kTokensKey) + " has no token for byte " +
-             std::to_string(missing - vocabulary->byte_ids.begin()));
+  return Status::Ok();
+}
+
+Status FindByteIds(const TokenIndex& tokens, const std::vector<TokenKind>& kinds,
+                   std::array<int32_t, 256>* ids) {
+  for (int byte = 0; byte < 256; ++byte) {
+    const std::string letter = ByteToLetter(static_cast<uint8_t>(byte));
+    const int32_t id = tokens.Find(letter);
+    if (id < 0 || kinds[static_cast<size_t>(id)] != TokenKind::kNormal) {
+      return Bad(std::string(kTokensKey) + " has no normal token " + Printable(letter) +
+                 " for byte " + std::to_string(byte));
+    }
+    (*ids)[static_cast<size_t>(byte)] = id;
+  }
+  return Status::Ok();
 }
 
 // "left right": the letters hold no space, so the first one parts them.
@@ -184,6 +193,7 @@ Result<Vocabulary> ReadVocabulary(const GgufFile& file) {
   FG_ASSIGN_OR_RETURN(const TokenIndex index, TokenIndex::Make(spellings));
   Vocabulary vocabulary;
   FG_RETURN_IF_ERROR(ReadTokens(spellings, kinds, &vocabulary));
+  FG_RETURN_IF_ERROR(FindByteIds(index, kinds, &vocabulary.byte_ids));
   FG_RETURN_IF_ERROR(ReadMerges(file, index, kinds, &vocabulary));
   FG_RETURN_IF_ERROR(
       ReadId(file, "tokenizer.ggml.eos_token_id", spellings.size(), &vocabulary.eos));
