@@ -66,6 +66,7 @@ ModelSummary Summarize(const GgufFile& file, const Hyperparameters& model,
   summary.context = model.context;
   for (const GgufTensor& tensor : file.tensors()) ++summary.tensors[InfoOf(tensor.type).name];
   summary.w16 = weights.W16PerType();
+  summary.w16_values = weights.W16ValuesPerType();
   summary.nibble_family_only =
       std::all_of(summary.w16.begin(), summary.w16.end(),
                   [](const auto& type) { return type.first == "q4_K" || type.first == "q6_K"; });

@@ -19,6 +19,15 @@
 
 namespace fg {
 
+// How many items, in multiples of `multiple`, a thread takes at least, so that its share outweighs
+// the wake-up: one item is `work` multiplications or the like. Small operations stay on one thread.
+// No bit depends on it.
+constexpr int64_t GrainFor(int64_t work, int64_t multiple = 1) {
+  constexpr int64_t kShareWork = int64_t{1} << 17;
+  const int64_t items = (kShareWork + work - 1) / work;
+  return (items + multiple - 1) / multiple * multiple;
+}
+
 // One per engine (or per probe that runs operations without a model). Not for concurrent use: an
 // operation shares itself out to threads, callers do not.
 class CpuContext {

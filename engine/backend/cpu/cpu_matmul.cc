@@ -10,8 +10,8 @@
 namespace fg {
 namespace {
 
-// Outputs that a thread takes at a time: whole vectors and whole cache lines. No bit depends on it.
-constexpr int64_t kOutputGrain = 32;
+// Outputs are shared out in whole vectors and cache lines.
+constexpr int64_t kOutputMultiple = 32;
 
 struct Call {
   const CpuWeight& weight;
@@ -23,6 +23,7 @@ struct Call {
 
   int64_t k() const { return weight.view.k; }
   int64_t out() const { return weight.view.out; }
+  int64_t output_grain() const { return GrainFor(rows * k(), kOutputMultiple); }
 };
 
 // The int8 plane of the call's rows, made unless a neighbour made it already.
@@ -31,7 +32,7 @@ Status FillQuantized(CpuContext& context, const Call& call) {
   FG_RETURN_IF_ERROR(planes.ReserveQuantized(call.rows, call.k()));
   if (planes.HoldsQuantized(call.x, call.rows, call.k())) return Status::Ok();
   const int64_t chunks = call.k() / kBlock32;
-  context.Parallel(call.phase, call.rows, 1, [&](Range rows, int) {
+  context.Parallel(call.phase, call.rows, GrainFor(call.k()), [&](Range rows, int) {
     QuantizeRows(context.level(), call.x + rows.begin * call.k(), call.k(), rows.size(), call.k(),
                  planes.quantized() + rows.begin * chunks, context.quantizer_fault());
   });
@@ -42,7 +43,7 @@ Status FillRounded(CpuContext& context, const Call& call) {
   ActivationPlanes& planes = context.planes();
   FG_RETURN_IF_ERROR(planes.ReserveRounded(call.rows, call.k()));
   if (planes.HoldsRounded(call.x, call.rows, call.k())) return Status::Ok();
-  context.Parallel(call.phase, call.rows, 1, [&](Range rows, int) {
+  context.Parallel(call.phase, call.rows, GrainFor(call.k()), [&](Range rows, int) {
     RoundRowsToF16(context.level(), call.x + rows.begin * call.k(), call.k(), rows.size(), call.k(),
                    planes.rounded() + rows.begin * call.k(), planes.exponents() + rows.begin);
   });
@@ -54,7 +55,7 @@ Status RunRows(CpuContext& context, const Call& call) {
   const bool quantized = InfoOf(view.type).quantized;
   if (quantized) FG_RETURN_IF_ERROR(FillQuantized(context, call));
   const ActivationChunk* plane = context.planes().quantized();
-  context.Parallel(call.phase, call.out(), kOutputGrain, [&](Range outs, int) {
+  context.Parallel(call.phase, call.out(), call.output_grain(), [&](Range outs, int) {
     for (int64_t row = 0; row < call.rows; ++row) {
       float* y = call.y + row * call.out();
       if (quantized) {
@@ -77,7 +78,7 @@ Status RunGemmF16(CpuContext& context, const Call& call, MatmulPath path) {
   }
   FG_RETURN_IF_ERROR(FillRounded(context, call));
   const auto gemm = path == MatmulPath::kGemmBF16 ? GemmBF16 : GemmF16;
-  context.Parallel(call.phase, call.out(), kOutputGrain, [&](Range outs, int) {
+  context.Parallel(call.phase, call.out(), call.output_grain(), [&](Range outs, int) {
     gemm(context.level(), static_cast<const uint16_t*>(weights), context.planes().rounded(),
          context.planes().exponents(), call.rows, call.k(), call.bias, outs, call.y, call.out());
   });
@@ -85,7 +86,7 @@ Status RunGemmF16(CpuContext& context, const Call& call, MatmulPath path) {
 }
 
 Status RunGemmF32(CpuContext& context, const Call& call) {
-  context.Parallel(call.phase, call.out(), kOutputGrain, [&](Range outs, int) {
+  context.Parallel(call.phase, call.out(), call.output_grain(), [&](Range outs, int) {
     GemmF32(context.level(), static_cast<const float*>(call.weight.view.data), call.x, call.k(),
             call.rows, call.k(), call.bias, outs, call.y, call.out());
   });
@@ -106,7 +107,7 @@ Status RunMmq(CpuContext& context, const Call& call, MatmulPath path) {
                         .y = call.y,
                         .ldy = call.out()};
   const KernelFault fault = KernelFaultOf(context.gates().faults(), path);
-  context.Parallel(call.phase, call.out(), kOutputGrain,
+  context.Parallel(call.phase, call.out(), call.output_grain(),
                    [&](Range outs, int) { Mmq(context.level(), form, args, outs, fault); });
   return Status::Ok();
 }

@@ -13,8 +13,9 @@
 namespace fg {
 namespace {
 
-// Values that a thread takes at a time in the operations that work value by value.
-constexpr int64_t kValueGrain = 1024;
+// Of the operations that work value by value; a whole number of cache lines.
+constexpr int64_t kValueGrain = GrainFor(1, 16);
+constexpr int64_t kExpGrain = GrainFor(16, 16);
 
 // kDefaultMovesMore: keeps three bits of each mantissa.
 void Coarsen(float* values, int64_t n) {
@@ -28,7 +29,7 @@ void Coarsen(float* values, int64_t n) {
 void RunQuantizeRows(CpuContext& context, const float* x, int64_t rows, int64_t k,
                      ActivationChunk* plane, Phase phase) {
   context.CountDispatch(phase, "quantize_rows", "quantize_rows");
-  context.Parallel(phase, rows, 1, [&](Range share, int) {
+  context.Parallel(phase, rows, GrainFor(k), [&](Range share, int) {
     QuantizeRows(context.level(), x + share.begin * k, k, share.size(), k,
                  plane + share.begin * (k / kBlock32), context.quantizer_fault());
   });
@@ -38,7 +39,7 @@ void RunRmsNorm(CpuContext& context, const float* x, const float* w, int64_t row
                 float eps, float* y, Phase phase) {
   context.CountDispatch(phase, "rms_norm", "rms_norm");
   const bool coarse = context.default_moves_more() && rows >= kPrefillRows;
-  context.Parallel(phase, rows, 1, [&](Range share, int) {
+  context.Parallel(phase, rows, GrainFor(n), [&](Range share, int) {
     float* out = y + share.begin * n;
     RmsNorm(context.level(), x + share.begin * n, n, w, share.size(), n, eps, out, n);
     if (coarse) Coarsen(out, share.size() * n);
@@ -48,7 +49,7 @@ void RunRmsNorm(CpuContext& context, const float* x, const float* w, int64_t row
 void RunSwiglu(CpuContext& context, const float* g, const float* u, int64_t rows, int64_t n,
                float* y, Phase phase) {
   context.CountDispatch(phase, "swiglu", "swiglu");
-  context.Parallel(phase, rows * n, kValueGrain, [&](Range share, int) {
+  context.Parallel(phase, rows * n, kExpGrain, [&](Range share, int) {
     Swiglu(context.level(), g + share.begin, u + share.begin, share.size(), y + share.begin);
   });
 }
@@ -57,7 +58,7 @@ void RunRope(CpuContext& context, float* x, int64_t rows, int64_t heads, int64_t
              const int32_t* positions, const RopeTable& table, Phase phase) {
   context.CountDispatch(phase, "rope", "rope");
   const int64_t ldx = heads * head_dim;
-  context.Parallel(phase, rows, 1, [&](Range share, int) {
+  context.Parallel(phase, rows, GrainFor(ldx), [&](Range share, int) {
     Rope(context.level(), x + share.begin * ldx, ldx, share.size(), heads, head_dim,
          positions + share.begin, table);
   });
@@ -68,15 +69,16 @@ Status RunAttention(CpuContext& context, const AttentionArgs& args, Phase phase)
   int32_t last = 0;
   for (int64_t row = 0; row < args.rows; ++row) last = std::max(last, args.positions[row]);
   FG_RETURN_IF_ERROR(context.ReserveScores(int64_t{last} + 1));
-  context.Parallel(phase, args.rows * args.heads, 1, [&](Range items, int thread) {
-    Attention(context.level(), args, items, context.scores(thread));
-  });
+  context.Parallel(phase, args.rows * args.heads, GrainFor(2 * args.head_dim * (int64_t{last} + 1)),
+                   [&](Range items, int thread) {
+                     Attention(context.level(), args, items, context.scores(thread));
+                   });
   return Status::Ok();
 }
 
 void RunExp(CpuContext& context, const float* x, int64_t n, float* y, Phase phase) {
   context.CountDispatch(phase, "exp", "exp");
-  context.Parallel(phase, n, kValueGrain, [&](Range share, int) {
+  context.Parallel(phase, n, kExpGrain, [&](Range share, int) {
     ExpRow(context.level(), x + share.begin, share.size(), 0.0f, y + share.begin);
   });
 }
@@ -92,7 +94,7 @@ void RunEmbed(CpuContext& context, const WeightView& table, const int32_t* ids, 
               float* y, Phase phase) {
   context.CountDispatch(phase, "embed", std::string("embed.") + InfoOf(table.type).name);
   const int64_t row_bytes = RowBytes(table.type, table.k);
-  context.Parallel(phase, rows, 1, [&](Range share, int) {
+  context.Parallel(phase, rows, GrainFor(table.k), [&](Range share, int) {
     for (int64_t row = share.begin; row < share.end; ++row) {
       DequantizeRow(table.type, static_cast<const std::byte*>(table.data) + ids[row] * row_bytes,
                     table.k, y + row * table.k);
@@ -104,7 +106,7 @@ void RunKvStore(CpuContext& context, const float* k, const float* v, int64_t row
                 int64_t row_values, const int32_t* positions, uint16_t* keys, uint16_t* values,
                 Phase phase) {
   context.CountDispatch(phase, "kv_store", "kv_store");
-  context.Parallel(phase, rows, 1, [&](Range share, int) {
+  context.Parallel(phase, rows, GrainFor(row_values), [&](Range share, int) {
     for (int64_t row = share.begin; row < share.end; ++row) {
       const int64_t place = positions[row] * row_values;
       StoreF16(context.level(), k + row * row_values, row_values, keys + place);
@@ -116,7 +118,7 @@ void RunKvStore(CpuContext& context, const float* k, const float* v, int64_t row
 void RunGather(CpuContext& context, const float* x, int64_t first, int64_t rows, int64_t n,
                float* y, Phase phase) {
   context.CountDispatch(phase, "gather", "gather");
-  context.Parallel(phase, rows, 1, [&](Range share, int) {
+  context.Parallel(phase, rows, GrainFor(n), [&](Range share, int) {
     std::memcpy(y + share.begin * n, x + (first + share.begin) * n,
                 static_cast<size_t>(share.size()) * n * sizeof(float));
   });
