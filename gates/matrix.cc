@@ -34,6 +34,12 @@ Json RulesToJson(const std::vector<LabelRule>& rules) {
   return json;
 }
 
+Json RulesToJson(const std::vector<MemoryRule>& rules) {
+  Json json = Json::object();
+  for (const MemoryRule& rule : rules) json[rule.category] = rule.formula.text();
+  return json;
+}
+
 Json BudgetToJson(const GateBudget& budget) {
   Json costs = Json::object();
   for (const auto& [metric, cost] : budget.may_cost) {
@@ -50,7 +56,9 @@ Json GateToJson(const GateSpec& gate, const std::string& hardware_class) {
           {"budget", BudgetToJson(gate.Budget(hardware_class))},
           {"live", RulesToJson(gate.live)},
           {"dead", RulesToJson(gate.dead)},
-          {"back", RulesToJson(gate.back)}};
+          {"back", RulesToJson(gate.back)},
+          {"memory_on", RulesToJson(gate.memory_on)},
+          {"memory_off", RulesToJson(gate.memory_off)}};
 }
 
 }  // namespace

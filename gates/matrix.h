@@ -44,6 +44,13 @@ struct LabelRule {
   LiveFormula formula;
 };
 
+// A relation of the memory ledger: bytes held now in one category. Formula as for labels, prefills
+// 0.
+struct MemoryRule {
+  std::string category;  // "f16_cache", as the probe's `memory` names it
+  LiveFormula formula;
+};
+
 // What a gate claims and what it may cost on a class. Metrics: "memory", "prefill", "decode",
 // "load".
 struct GateBudget {
@@ -69,6 +76,9 @@ struct GateSpec {
   std::vector<LabelRule> live;                  // with the gate and its needs on
   std::vector<LabelRule> dead;                  // same; the formula is "= 0" or what may remain
   std::vector<LabelRule> back;  // with the gate at off: the path that `0` brings back
+
+  std::vector<MemoryRule> memory_on,
+      memory_off;  // declared relations with the gate on and off; none: it holds nothing
 
   const GateBudget& Budget(const std::string& hardware_class) const;
 };

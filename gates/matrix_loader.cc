@@ -31,7 +31,6 @@ Result<Matrix> MatrixLoader::Load() {
   FG_RETURN_IF_ERROR(LoadEvidence(*evidence));
   FG_RETURN_IF_ERROR(LoadCells(*cells));
   FG_RETURN_IF_ERROR(CheckShares());
-  FG_RETURN_IF_ERROR(CheckEvidenceOfRequired());
   return std::move(matrix_);
 }
 

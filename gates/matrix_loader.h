@@ -43,6 +43,7 @@ class MatrixLoader {
   fg::Result<GateBudget> LoadBudget(const std::string& what, const YamlNode* claims,
                                     const YamlNode* may_cost) const;
   fg::Result<GateBudget::Cost> LoadCost(const std::string& what, const YamlNode& node) const;
+  fg::Status LoadMemory(GateSpec* gate, const YamlNode& node) const;
   fg::Result<std::vector<LabelRule>> LoadRules(const std::string& what, const YamlNode* node) const;
 
   // matrix_loader_cells.cc
@@ -51,7 +52,7 @@ class MatrixLoader {
   fg::Status LoadPair(const std::string& kind, const std::string& gate, const YamlNode& node);
   fg::Status LoadPairMap(PairSpec* pair, const YamlNode& node);
   fg::Status CheckShares() const;
-  fg::Status CheckEvidenceOfRequired() const;
+  fg::Status CheckMeasured(const PairSpec& pair, YamlMark mark) const;
 
   const YamlDocument& document_;
   const std::vector<std::string>& kinds_;

@@ -70,6 +70,8 @@ Status MatrixLoader::LoadPair(const std::string& kind, const std::string& gate,
                            fmt::format("{}/{} must be required, {{shared_with: GATE}} or "
                                        "{{not_applicable: REASON}}, is {}",
                                        kind, gate, shown));
+  } else {
+    FG_RETURN_IF_ERROR(CheckMeasured(pair, node.mark));
   }
   if (pair.status != PairSpec::Status::kRequired) pair.models.clear();
   matrix_.pairs_.push_back(std::move(pair));
@@ -90,6 +92,7 @@ Status MatrixLoader::LoadPairMap(PairSpec* pair, const YamlNode& node) {
                            what + " must say one of required, shared_with and not_applicable");
   }
   if (required != nullptr) {
+    FG_RETURN_IF_ERROR(CheckMeasured(*pair, required->mark));
     FG_ASSIGN_OR_RETURN(pair->models, KnownNames(*required, what + ".required", pair->models,
                                                  "model of this kind"));
     if (pair->models.empty())
@@ -103,6 +106,13 @@ Status MatrixLoader::LoadPairMap(PairSpec* pair, const YamlNode& node) {
     FG_ASSIGN_OR_RETURN(pair->reason, document_.String(*reason, what + ".not_applicable"));
   }
   return Status::Ok();
+}
+
+// What is required must say how it is measured.
+Status MatrixLoader::CheckMeasured(const PairSpec& pair, YamlMark mark) const {
+  if (matrix_.FindEvidence(pair.kind) != nullptr) return Status::Ok();
+  return document_.Error(
+      mark, fmt::format("{0}/{1} is required, but evidence has no '{0}'", pair.kind, pair.gate));
 }
 
 // A shared pair leans on a pair that is itself measured, not on another promise.
@@ -120,17 +130,6 @@ Status MatrixLoader::CheckShares() const {
     return document_.Error(
         mark, fmt::format("{}/{} is shared with {}, whose own pair is not required", pair.kind,
                           pair.gate, pair.shared_with));
-  }
-  return Status::Ok();
-}
-
-Status MatrixLoader::CheckEvidenceOfRequired() const {
-  for (const PairSpec& pair : matrix_.pairs_) {
-    if (pair.status != PairSpec::Status::kRequired || matrix_.FindEvidence(pair.kind) != nullptr)
-      continue;
-    return document_.Error(pair_marks_.at(pair.kind + "/" + pair.gate),
-                           fmt::format("{}/{} is required, but evidence has no '{}'", pair.kind,
-                                       pair.gate, pair.kind));
   }
   return Status::Ok();
 }

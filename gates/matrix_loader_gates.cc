@@ -81,6 +81,8 @@ Status MatrixLoader::LoadGate(const std::string& name, const YamlNode& node) {
   FG_ASSIGN_OR_RETURN(gate.live, LoadRules(what + ".live", map.Optional("live")));
   FG_ASSIGN_OR_RETURN(gate.dead, LoadRules(what + ".dead", map.Optional("dead")));
   FG_ASSIGN_OR_RETURN(gate.back, LoadRules(what + ".back", map.Optional("back")));
+  if (const YamlNode* memory = map.Optional("memory"))
+    FG_RETURN_IF_ERROR(LoadMemory(&gate, *memory));
   FG_RETURN_IF_ERROR(map.Finish());
   if (gate.live.empty()) {
     return document_.Error(node.mark, what + " has no 'live': no label would show that it works");
@@ -190,6 +192,21 @@ Result<GateBudget::Cost> MatrixLoader::LoadCost(const std::string& what,
     return document_.Error(amount->mark, what + " is a loss; write {amount: ..., reason: ...}");
   }
   return cost;
+}
+
+Status MatrixLoader::LoadMemory(GateSpec* gate, const YamlNode& node) const {
+  const std::string what = "gates." + gate->name + ".memory";
+  FG_ASSIGN_OR_RETURN(YamlMap map, YamlMap::Open(document_, node, what));
+  FG_ASSIGN_OR_RETURN(const YamlNode* on, map.Required("on"));
+  FG_ASSIGN_OR_RETURN(const YamlNode* off, map.Required("off"));
+  FG_RETURN_IF_ERROR(map.Finish());
+  FG_ASSIGN_OR_RETURN(std::vector<LabelRule> on_rules, LoadRules(what + ".on", on));
+  FG_ASSIGN_OR_RETURN(std::vector<LabelRule> off_rules, LoadRules(what + ".off", off));
+  for (LabelRule& rule : on_rules)
+    gate->memory_on.push_back({rule.pattern, std::move(rule.formula)});
+  for (LabelRule& rule : off_rules)
+    gate->memory_off.push_back({rule.pattern, std::move(rule.formula)});
+  return Status::Ok();
 }
 
 Result<std::vector<LabelRule>> MatrixLoader::LoadRules(const std::string& what,
