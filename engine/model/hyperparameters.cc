@@ -56,14 +56,7 @@ Status CheckNotScaled(const GgufFile& file) {
   return Status::Ok();
 }
 
-Status CheckWhole(const GgufFile& file, int64_t context) {
-  if (file.FindKey("split.count") != nullptr) {
-    FG_ASSIGN_OR_RETURN(const uint64_t parts, file.GetUnsigned("split.count"));
-    if (parts > 1) {
-      return Bad("split.count is " + std::to_string(parts) +
-                 ": a part of a split model; merge the parts into one file first");
-    }
-  }
+Status CheckNoWindow(const GgufFile& file, int64_t context) {
   const std::string window_key = Key("attention.sliding_window");
   if (file.FindKey(window_key) == nullptr) return Status::Ok();
   FG_ASSIGN_OR_RETURN(const uint64_t window, file.GetUnsigned(window_key));
@@ -173,7 +166,7 @@ Result<Hyperparameters> ReadHyperparameters(const GgufFile& file) {
   FG_ASSIGN_OR_RETURN(shape.width, Count(file, Key("embedding_length")));
   FG_ASSIGN_OR_RETURN(shape.ffn, Count(file, Key("feed_forward_length")));
   FG_ASSIGN_OR_RETURN(model.context, Count(file, Key("context_length")));
-  FG_RETURN_IF_ERROR(CheckWhole(file, model.context));
+  FG_RETURN_IF_ERROR(CheckNoWindow(file, model.context));
   FG_RETURN_IF_ERROR(ReadHeads(file, &shape));
   FG_RETURN_IF_ERROR(ReadRope(file, &model));
   FG_RETURN_IF_ERROR(ReadEpsilon(file, &model));

@@ -117,4 +117,13 @@ std::map<std::string, int> ModelWeights::W16PerType() const {
   return count;
 }
 
+std::map<std::string, int64_t> ModelWeights::W16ValuesPerType() const {
+  std::map<std::string, int64_t> values;
+  for (const ModelWeight& weight : all_) {
+    if (weight.role != WeightRole::kW16) continue;
+    values[InfoOf(weight.view.type).name] += weight.view.k * weight.view.out;
+  }
+  return values;
+}
+
 }  // namespace fg

@@ -36,6 +36,8 @@ class ModelWeights {
 
   // How many weights of role kW16 there are of each type.
   std::map<std::string, int> W16PerType() const;
+  // Values of those weights, per type name.
+  std::map<std::string, int64_t> W16ValuesPerType() const;
 
  private:
   std::vector<ModelWeight> all_;
