@@ -43,7 +43,7 @@ class JsonFields {
   const Json* Optional(const char* name);
   template <typename T>
   void Optional(const char* name, T* out) {
-    if (Has(name)) Required(name, out);
+    if (Optional(name) != nullptr) Required(name, out);
   }
   bool Has(const char* name) const;
   // Records a mistake of the caller's own finding: "WHERE.NAME: message".
