@@ -1,0 +1,26 @@
+// The parts of the probe's answers that other front ends print too. docs/probe.md.
+#pragma once
+
+#include <string>
+
+#include "base/json.h"
+#include "engine/build_info.h"
+#include "engine/gates.h"
+#include "engine/ledger.h"
+#include "engine/memory_book.h"
+#include "engine/session/engine.h"
+
+namespace fg {
+
+Json GatesJson(const Gates& gates);     // array, one object a gate
+Json PeculiarJson(const Gates& gates);  // array
+Json BuildJson(const BuildInfo& build, const std::string& defaults_hash, const std::string& sha256);
+Json DeviceJson(const Gates& gates);  // of this machine
+Json HelloJson(const Gates& gates);   // without the envelope
+Json ModelJson(const ModelSummary& model);
+Json DegradationsJson(const std::vector<Degradation>& degradations);
+Json DispatchJson(const std::map<Ledger::DispatchKey, uint64_t>& dispatch);
+Json LedgerJson(const Ledger::Counts& counts);
+Json MemoryJson(const MemoryBook& book, const SystemMemory& system);
+
+}  // namespace fg

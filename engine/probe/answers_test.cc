@@ -1,0 +1,96 @@
+#include "engine/probe/answers.h"
+
+#include <gtest/gtest.h>
+
+#include "engine/gates_defaults.h"
+
+namespace fg {
+namespace {
+
+Gates Opened(const std::vector<std::string>& environment) {
+  return Gates::FromEnvironment(environment, "other", nullptr).value();
+}
+
+TEST(Answers, GatesSayWhatTheRegistryResolved) {
+  const Json gates = GatesJson(Opened({"FG_MMQ=off"}));
+  ASSERT_EQ(gates.size(), static_cast<size_t>(kGates));
+  EXPECT_EQ(gates[0], Json::parse(R"({"name": "FG_MMQ", "kind": "switch", "stage": "opt_in",
+      "bits": "other", "needs": [], "env": "off", "value": "1"})"));
+  EXPECT_EQ(gates[2], Json::parse(R"({"name": "FG_MMQ_RAW_NB", "kind": "switch",
+      "stage": "opt_in", "bits": "same", "needs": ["FG_MMQ", "FG_MMQ_RAW"], "env": null,
+      "value": "0"})"));
+}
+
+TEST(Answers, HelloHoldsEveryFieldOfTheProtocol) {
+  const Json hello =
+      HelloJson(Opened({"FG_MQM=1", "FG_CPU_LEVEL=plain", "FG_THREADS=3", "FG_FAULT=nan_logits"}));
+  EXPECT_EQ(hello["protocol"], 1);
+  EXPECT_EQ(hello["engine"], "fg-engine");
+  EXPECT_EQ(hello["build"]["defaults_hash"], DefaultsHash(DefaultsOf("other")));
+  EXPECT_EQ(hello["build"]["sha256"], RunningProgramSha256());
+  EXPECT_EQ(hello["build"]["toolchain"]["toolkit"], "");
+  EXPECT_EQ(hello["build"]["toolchain"]["architectures"], Json::array());
+  EXPECT_EQ(hello["device"]["class"], "other");
+  EXPECT_EQ(hello["device"]["level"], "plain");
+  EXPECT_EQ(hello["device"]["levels"][0], "plain");
+  EXPECT_EQ(hello["device"]["threads"], 3);
+  EXPECT_GT(hello["device"]["memory_bytes"], 0);
+  EXPECT_FALSE(hello["device"]["name"].get<std::string>().empty());
+  EXPECT_EQ(hello["settings"], Json::parse(R"({"FG_CPU_LEVEL": "plain", "FG_THREADS": "3",
+      "FG_FAULT": "nan_logits"})"));
+  EXPECT_EQ(hello["faults"], Json::array({"nan_logits"}));
+  EXPECT_EQ(hello["peculiar"], Json::parse(R"([{"variable": "FG_MQM", "value": "1", "message":
+      "FG_MQM is no gate and no setting; it does nothing; did you mean 'FG_MMQ'?",
+      "nearest": "FG_MMQ"}])"));
+  EXPECT_EQ(hello["capabilities"], Json::parse(R"(["load", "generate", "score", "bench", "op",
+      "ledger", "memory", "reset"])"));
+}
+
+TEST(Answers, BuildSaysWhatItIsGiven) {
+  BuildInfo build = {"1.2.3", "c", "e", "r", false, "GNU 12", "-O3"};
+  EXPECT_EQ(BuildJson(build, "d", "s"), Json::parse(R"({"version": "1.2.3", "commit": "c",
+      "engine_hash": "e", "defaults_hash": "d", "dirty": false, "recipe": "r", "sha256": "s",
+      "toolchain": {"compiler": "GNU 12", "flags": "-O3", "toolkit": "", "architectures": []}})"));
+}
+
+TEST(Answers, LedgerSaysEveryCount) {
+  Ledger ledger;
+  ledger.CountForward(Phase::kPrefill);
+  ledger.CountForward(Phase::kDecode);
+  ledger.CountForward(Phase::kDecode);
+  ledger.CountDispatch(Phase::kPrefill, "matmul", "mmq.q4_K.nb");
+  ledger.CountLaunch(Phase::kDecode);
+  ledger.CountGateRead("FG_MMQ", Phase::kLoad);
+  ledger.CountGraph(false, "bb");
+  ledger.CountGraph(true, "aa");
+  ledger.AddDegradation({"x", "y", "z"});
+  ledger.AddRefusal("no");
+  EXPECT_EQ(LedgerJson(ledger.Take()), Json::parse(R"({
+      "forwards": {"prefill": 1, "decode": 2},
+      "dispatch": [{"phase": "prefill", "op": "matmul", "label": "mmq.q4_K.nb", "count": 1}],
+      "launches": {"load": 0, "graph": 0, "prefill": 0, "decode": 1},
+      "gate_reads": [{"gate": "FG_MMQ", "phase": "load", "count": 1}],
+      "degradations": [{"from": "x", "to": "y", "reason": "z"}], "refusals": ["no"],
+      "graphs": {"built": 1, "reused": 1, "identities": ["aa", "bb"]},
+      "captures": 0, "replays": 0, "plane_cache": {"hits": 0, "misses": 0}})"));
+}
+
+TEST(Answers, MemorySaysEveryCategory) {
+  MemoryBook book;
+  book.Add(MemoryCategory::kWeights, 7, true);
+  book.Add(MemoryCategory::kKv, 5);
+  book.Remove(MemoryCategory::kKv, 2);
+  const Json none = {{"now", 0}, {"peak", 0}, {"file_backed", false}};
+  EXPECT_EQ(MemoryJson(book, {1, 2, 3}),
+            (Json{{"categories",
+                   {{"weights", {{"now", 7}, {"peak", 7}, {"file_backed", true}}},
+                    {"planes", none},
+                    {"f16_cache", none},
+                    {"kv", {{"now", 3}, {"peak", 5}, {"file_backed", false}}},
+                    {"scratch", none},
+                    {"graph", none}}},
+                  {"system", {{"anonymous", 1}, {"file_backed", 2}, {"peak_resident", 3}}}}));
+}
+
+}  // namespace
+}  // namespace fg

@@ -1,0 +1,93 @@
+#include "engine/probe/bench.h"
+
+#include <algorithm>
+#include <chrono>
+#include <functional>
+#include <string>
+
+namespace fg {
+namespace {
+
+// Ids spread over the vocabulary, the same in every run.
+std::vector<int32_t> FixedTokens(const Engine& engine, int64_t count) {
+  std::vector<int32_t> tokens(static_cast<size_t>(count));
+  for (int64_t i = 0; i < count; ++i) {
+    tokens[static_cast<size_t>(i)] =
+        static_cast<int32_t>((i * 7919 + 13) % engine.summary().vocabulary);
+  }
+  return tokens;
+}
+
+Status CheckFits(const Engine& engine, int64_t tokens, int64_t context) {
+  if (tokens <= engine.context() - context) return Status::Ok();
+  return Status(ErrorKind::kBadRequest, std::to_string(tokens) + " tokens after " +
+                                            std::to_string(context) +
+                                            " do not fit the context of " +
+                                            std::to_string(engine.context()) + " positions");
+}
+
+// Runs `work` once uncounted, then counts; before each the session is cut back to `start`.
+Result<BenchSeries> Measure(Session& session, int64_t start, int64_t tokens, int64_t repetitions,
+                            const std::function<Status()>& work) {
+  BenchSeries series;
+  series.tokens = tokens;
+  for (int64_t i = 0; i <= repetitions; ++i) {
+    FG_RETURN_IF_ERROR(session.Truncate(start));
+    const auto begin = std::chrono::steady_clock::now();
+    FG_RETURN_IF_ERROR(work());
+    const std::chrono::duration<double> took = std::chrono::steady_clock::now() - begin;
+    if (i > 0) series.seconds.push_back(took.count());
+  }
+  return series;
+}
+
+}  // namespace
+
+std::vector<double> BenchSeries::TokensPerSecond() const {
+  std::vector<double> rates;
+  for (const double time : seconds) {
+    // A clock that did not move would give infinity, which JSON cannot say.
+    rates.push_back(static_cast<double>(tokens) / std::max(time, 1e-9));
+  }
+  return rates;
+}
+
+Result<BenchSeries> BenchPrefill(Engine& engine, int64_t tokens, int64_t repetitions) {
+  FG_RETURN_IF_ERROR(CheckFits(engine, tokens, 0));
+  FG_ASSIGN_OR_RETURN(const std::unique_ptr<Session> session, engine.NewSession());
+  const std::vector<int32_t> ids = FixedTokens(engine, tokens);
+  std::vector<float> logits;
+  return Measure(*session, 0, tokens, repetitions, [&] {
+    logits.clear();
+    return session->Forward(ids, ids.size() - 1, {}, &logits);
+  });
+}
+
+Result<BenchSeries> BenchDecode(Engine& engine, int64_t tokens, int64_t context,
+                                int64_t repetitions) {
+  FG_RETURN_IF_ERROR(CheckFits(engine, tokens, context));
+  FG_ASSIGN_OR_RETURN(const std::unique_ptr<Session> session, engine.NewSession());
+  const std::vector<int32_t> ids = FixedTokens(engine, context + tokens);
+  const std::span<const int32_t> all(ids);
+  std::vector<float> logits;
+  if (context > 0) {
+    FG_RETURN_IF_ERROR(session->Forward(all.first(static_cast<size_t>(context)),
+                                        static_cast<size_t>(context), {}, &logits));
+  }
+  return Measure(*session, context, tokens, repetitions, [&] {
+    for (int64_t i = 0; i < tokens; ++i) {
+      logits.clear();
+      FG_RETURN_IF_ERROR(
+          session->Forward(all.subspan(static_cast<size_t>(context + i), 1), 0, {}, &logits));
+    }
+    return Status::Ok();
+  });
+}
+
+double Median(std::vector<double> values) {
+  std::sort(values.begin(), values.end());
+  const size_t middle = values.size() / 2;
+  return values.size() % 2 != 0 ? values[middle] : (values[middle - 1] + values[middle]) / 2;
+}
+
+}  // namespace fg

@@ -1,0 +1,29 @@
+// Tokens per second of prefill and decode, for the probe's `bench` and for `fg-engine bench`.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "base/status.h"
+#include "engine/session/engine.h"
+
+namespace fg {
+
+struct BenchSeries {
+  int64_t tokens = 0;           // in each repetition
+  std::vector<double> seconds;  // one a repetition
+  std::vector<double> TokensPerSecond() const;
+};
+
+// `tokens` from position 0, logits of the last one; one warm-up, then `repetitions` counted. The
+// ids are fixed. kBadRequest when they do not fit the context.
+Result<BenchSeries> BenchPrefill(Engine& engine, int64_t tokens, int64_t repetitions);
+
+// `tokens` forwards of one token each, with logits, after `context` positions.
+Result<BenchSeries> BenchDecode(Engine& engine, int64_t tokens, int64_t context,
+                                int64_t repetitions);
+
+// The middle value, or the mean of the two in the middle. Not of an empty list.
+double Median(std::vector<double> values);
+
+}  // namespace fg
