@@ -1,7 +1,7 @@
 // From outcomes to verdicts, and waivers. docs/design.md "Evidence".
 #pragma once
 
-#include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -28,7 +28,7 @@ struct Waiver {
 // What a verdict is made of.
 struct JudgedCell {
   CellId id;
-  Outcome outcome = Outcome::kError;
+  std::optional<Outcome> outcome;  // nothing: it has not ended
 };
 
 struct Judgement {
@@ -36,9 +36,12 @@ struct Judgement {
   std::vector<std::string> reasons;  // one sentence per cause, most severe first; empty when proven
 };
 
-// `date` is YYYY-MM-DD (the run's, UTC). A fault makes the best verdict `unproven`; a waiver of
-// this class that has expired is a failure, whatever its cell says.
+// `date` is YYYY-MM-DD (the run's, UTC). A fault makes the best verdict `unproven`; a waiver of one
+// of these cells that has expired is a failure, whatever its cell says.
 Judgement Judge(const std::vector<JudgedCell>& cells, const std::vector<Waiver>& waivers,
                 const std::string& date, const std::string& fault);
+
+// Whether the waiver still holds on a date.
+bool Holds(const Waiver& waiver, const std::string& date);
 
 }  // namespace flipgate
