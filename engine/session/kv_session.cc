@@ -45,6 +45,7 @@ Status KvSession::RunPiece(std::span<const int32_t> tokens, int64_t wanted, bool
   const Phase phase = PhaseOfRows(rows);
   ++forwards_->count;
   if (forwards_->faults->Active(Fault::kCrash) && forwards_->count == kFatalForward) {
+    std::signal(SIGSEGV, SIG_DFL);  // a sanitizer's handler would turn it into an exit
     std::raise(SIGSEGV);
   }
   FG_ASSIGN_OR_RETURN(const auto graph, forwards_->graphs->Get({shape_, rows, wanted}, reuse));

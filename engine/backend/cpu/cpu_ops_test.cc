@@ -1,0 +1,171 @@
+// The operations against plain formulas in double, over threads, with sentinels round every output.
+#include "engine/backend/cpu/cpu_ops.h"
+
+#include <gtest/gtest.h>
+
+#include "engine/backend/cpu/cpu_ops_testing.h"
+#include "kernels/formats/dequantize.h"
+#include "kernels/formats/half.h"
+
+namespace fg {
+namespace {
+
+using namespace testing;  // NOLINT: the helpers of cpu_ops_testing.h
+
+TEST(RunOps, NormSwigluAddExpGatherEmbedAreRight) {
+  for (const char* threads : {"FG_THREADS=1", "FG_THREADS=3"}) {
+    Fixture fixture({threads});
+    CpuContext& context = fixture.context;
+    const int64_t rows = 700, n = 300;  // enough work for several threads
+    const std::vector<float> x = RandomValues(rows * n, 1, 4.0f), u = RandomValues(rows * n, 2),
+                             w = RandomValues(n, 3);
+    std::vector<double> norm(rows * n), swiglu(rows * n), sum(rows * n), exp(rows * n);
+    for (int64_t row = 0; row < rows; ++row) {
+      double squares = 0;
+      for (int64_t i = 0; i < n; ++i) squares += double{x[row * n + i]} * x[row * n + i];
+      for (int64_t i = row * n; i < (row + 1) * n; ++i) {
+        norm[i] = x[i] / std::sqrt(squares / n + 1e-5) * w[i - row * n];
+        swiglu[i] = x[i] / (1 + std::exp(-double{x[i]})) * u[i];
+        sum[i] = double{x[i]} + u[i];
+        exp[i] = std::exp(double{x[i]});
+      }
+    }
+    const Phase phase = Phase::kPrefill;
+    Guarded y1(rows * n), y2(rows * n), y3(rows * n), y4(rows * n), y5(7 * n);
+    RunRmsNorm(context, x.data(), w.data(), rows, n, 1e-5f, y1.data(), phase);
+    RunSwiglu(context, x.data(), u.data(), rows, n, y2.data(), phase);
+    RunAdd(context, x.data(), u.data(), rows * n, y3.data(), phase);
+    RunExp(context, x.data(), rows * n, y4.data(), phase);
+    RunGather(context, x.data(), 5, 7, n, y5.data(), phase);
+    EXPECT_LT(Error(y1.Take(), norm), 1e-5);
+    EXPECT_LT(Error(y2.Take(), swiglu), 1e-5);
+    EXPECT_LT(Error(y3.Take(), sum), 1e-6);
+    EXPECT_LT(Error(y4.Take(), exp), 1e-4);
+    EXPECT_TRUE(SameBits(y5.Take(), {x.begin() + 5 * n, x.begin() + 12 * n}));
+    for (const char* op : {"rms_norm", "swiglu", "add", "exp", "gather"}) {
+      EXPECT_EQ(fixture.Dispatched(phase, op, op), 1u) << op;
+    }
+    EXPECT_EQ(fixture.Launches(phase), 5u);
+  }
+}
+
+TEST(RunOps, EmbedTakesRowsOfTheTable) {
+  Fixture fixture({});
+  const Weight table(TensorType::kQ6_K, 256, 5, 1);
+  const std::vector<int32_t> ids = {4, 0, 4};
+  Guarded y(3 * 256);
+  RunEmbed(fixture.context, table.view, ids.data(), 3, y.data(), Phase::kDecode);
+  const std::vector<float> got = y.Take();
+  for (size_t row = 0; row < 3; ++row) {
+    float want[256];
+    ASSERT_TRUE(DequantizeRow(TensorType::kQ6_K, table.data.data() + ids[row] * 210, 256, want));
+    EXPECT_EQ(std::memcmp(&got[row * 256], want, sizeof(want)), 0);
+  }
+  EXPECT_EQ(fixture.Dispatched(Phase::kDecode, "embed", "embed.q6_K"), 1u);
+}
+
+TEST(RunOps, AttentionReadsWhatKvStoreWrote) {
+  const int64_t rows = 40, heads = 4, kv_heads = 2, dim = 32, positions = 50;
+  const std::vector<float> q = RandomValues(rows * heads * dim, 1),
+                           k = RandomValues(positions * kv_heads * dim, 2),
+                           v = RandomValues(positions * kv_heads * dim, 3);
+  std::vector<int32_t> all(positions), last(rows);
+  for (int32_t p = 0; p < positions; ++p) all[p] = p;
+  for (int32_t row = 0; row < rows; ++row) last[row] = 10 + row;
+  std::vector<double> want(rows * heads * dim, 0.0);
+  for (int64_t row = 0; row < rows; ++row) {
+    for (int64_t head = 0; head < heads; ++head) {
+      const int64_t kv = head / 2 * dim;
+      std::vector<double> p(last[row] + 1);
+      double total = 0;
+      for (int64_t at = 0; at <= last[row]; ++at) {
+        double score = 0;
+        for (int64_t i = 0; i < dim; ++i) {
+          score += q[(row * heads + head) * dim + i] *
+                   F16ToF32(F32ToF16(k[at * kv_heads * dim + kv + i]));
+        }
+        total += p[at] = std::exp(score / std::sqrt(static_cast<double>(dim)));
+      }
+      for (int64_t at = 0; at <= last[row]; ++at) {
+        for (int64_t i = 0; i < dim; ++i) {
+          want[(row * heads + head) * dim + i] +=
+              p[at] / total * F16ToF32(F32ToF16(v[at * kv_heads * dim + kv + i]));
+        }
+      }
+    }
+  }
+  for (const char* threads : {"FG_THREADS=1", "FG_THREADS=2", "FG_THREADS=3"}) {
+    Fixture fixture({threads});
+    std::vector<uint16_t> keys(positions * kv_heads * dim, 0xFFFF), values = keys;
+    RunKvStore(fixture.context, k.data(), v.data(), positions, kv_heads * dim, all.data(),
+               keys.data(), values.data(), Phase::kPrefill);
+    Guarded y(rows * heads * dim);
+    const AttentionArgs args = {q.data(),    heads * dim, keys.data(), values.data(),
+                                last.data(), rows,        heads,       kv_heads,
+                                dim,         y.data(),    heads * dim};
+    ASSERT_TRUE(RunAttention(fixture.context, args, Phase::kPrefill).ok());
+    EXPECT_LT(Error(y.Take(), want), 1e-6);
+    EXPECT_EQ(fixture.Dispatched(Phase::kPrefill, "kv_store", "kv_store"), 1u);
+    EXPECT_EQ(fixture.Dispatched(Phase::kPrefill, "attention", "attention"), 1u);
+  }
+}
+
+TEST(RunOps, RopeTurnsEachRowToItsPosition) {
+  const int64_t rows = 300, heads = 8, dim = 64;
+  const RopeTable table = MakeRopeTable(400, dim, 10000.0);
+  const std::vector<float> x = RandomValues(rows * heads * dim, 1);
+  std::vector<int32_t> positions(rows);
+  std::vector<double> want(x.size());
+  for (int64_t row = 0; row < rows; ++row) {
+    positions[row] = static_cast<int32_t>(399 - row);
+    for (int64_t at = row * heads * dim; at < (row + 1) * heads * dim; at += dim) {
+      for (int64_t i = 0; i < dim / 2; ++i) {
+        const double angle = positions[row] * std::pow(10000.0, -2.0 * i / dim);
+        want[at + i] = x[at + i] * std::cos(angle) - x[at + i + dim / 2] * std::sin(angle);
+        want[at + i + dim / 2] =
+            x[at + i + dim / 2] * std::cos(angle) + x[at + i] * std::sin(angle);
+      }
+    }
+  }
+  for (const char* threads : {"FG_THREADS=1", "FG_THREADS=3"}) {
+    Fixture fixture({threads});
+    Guarded y(x.size());
+    std::copy(x.begin(), x.end(), y.data());
+    RunRope(fixture.context, y.data(), rows, heads, dim, positions.data(), table, Phase::kPrefill);
+    EXPECT_LT(Error(y.Take(), want), 1e-6);
+  }
+}
+
+TEST(RunOps, QuantizeRowsIsThePlane) {
+  Fixture fixture({"FG_THREADS=2"}), coarse({"FG_FAULT=coarse_activations"});
+  const std::vector<float> x = RandomValues(600 * 256, 1);
+  std::vector<ActivationChunk> plane(600 * 8), other(600 * 8);
+  RunQuantizeRows(fixture.context, x.data(), 600, 256, plane.data(), Phase::kPrefill);
+  RunQuantizeRows(coarse.context, x.data(), 600, 256, other.data(), Phase::kPrefill);
+  double worst = 0, worst_coarse = 0;
+  for (size_t i = 0; i < x.size(); ++i) {
+    worst = std::max(worst, std::fabs(plane[i / 32].q[i % 32] * double{plane[i / 32].d} - x[i]));
+    worst_coarse =
+        std::max(worst_coarse, std::fabs(other[i / 32].q[i % 32] * double{other[i / 32].d} - x[i]));
+  }
+  EXPECT_LT(worst, 0.51 / 127);
+  EXPECT_GT(worst_coarse, 2.0 / 127);
+  EXPECT_EQ(fixture.Dispatched(Phase::kPrefill, "quantize_rows", "quantize_rows"), 1u);
+}
+
+TEST(RunOps, TheDefaultMovesMoreOnlyWhereAFaultSaysSo) {
+  const std::vector<float> x = RandomValues(16 * 64, 1), w(64, 1.0f);
+  const auto run = [&](const Environment& environment, int64_t rows) {
+    Fixture fixture(environment);
+    Guarded y(rows * 64);
+    RunRmsNorm(fixture.context, x.data(), w.data(), rows, 64, 1e-5f, y.data(), PhaseOfRows(rows));
+    return y.Take();
+  };
+  const std::string fault = "FG_FAULT=default_moves_more";
+  EXPECT_FALSE(SameBits(run({fault}, 16), run({}, 16)));
+  EXPECT_TRUE(SameBits(run({fault}, 15), run({}, 15)));
+  EXPECT_TRUE(SameBits(run({fault, "FG_MMQ=0"}, 16), run({}, 16)));
+}
+
+}  // namespace
+}  // namespace fg
