@@ -183,8 +183,8 @@ TEST_P(MatvecFloatTest, LiesWithinTheBoundOfTheExactSum) {
   }
 }
 
-// A lane that the tail does not reach keeps a sum of -0: at k = 17 lane 1 must not become +0, or
-// the sum of all lanes changes its sign.
+// A lane that the tail does not reach keeps a sum of -0: were a product of zeros added there, it
+// would become +0, and so would the sum of all lanes.
 TEST_P(MatvecFloatTest, TailLeavesOtherLanesAlone) {
   const auto [type, level] = GetParam();
   const int64_t k = 33;

@@ -294,6 +294,33 @@ TEST(Mmq, RowsOfOneChunk) {
   }
 }
 
+// Each defect does to healthy weights what its name says: the same bits come out of the contract
+// when the weights are damaged in that way and the kernel is not.
+TEST(Mmq, FaultsDoWhatTheirNamesSay) {
+  const Problem problem(TensorType::kQ4_K, 512, true, 42);
+  const auto expect = [&](MmqForm form, KernelFault fault, void (*damage)(BlockQ4_K*, bool last)) {
+    Problem damaged = problem;
+    auto* blocks = reinterpret_cast<BlockQ4_K*>(damaged.w.data());
+    for (int64_t b = 0; b < 2 * kMaxOuts; ++b) damage(blocks + b, b % 2 == 1);
+    damaged.Reference();
+    for (const CpuLevel level : SupportedCpuLevels()) {
+      std::vector<float> y(damaged.expected.size());
+      Mmq(level, form, problem.Args(kMaxRows, y.data(), kMaxOuts), {0, kMaxOuts}, fault);
+      for (size_t i = 0; i < y.size(); ++i) ASSERT_EQ(Bits(y[i]), Bits(damaged.expected[i])) << i;
+    }
+  };
+  expect(MmqForm::kNibble, KernelFault::kSwapNibbles, [](BlockQ4_K* block, bool) {
+    for (uint8_t& q : block->q) q = static_cast<uint8_t>(q << 4 | q >> 4);
+  });
+  expect(MmqForm::kNibble, KernelFault::kDropMin, [](BlockQ4_K* block, bool) {
+    block->s[5] &= 0x3F;  // the min of sub-block 5: upper two bits here,
+    block->s[9] &= 0x0F;  // lower four here
+  });
+  expect(MmqForm::kRaw, KernelFault::kWrongTail, [](BlockQ4_K* block, bool last) {
+    if (last) block->d = block->dmin = 0;
+  });
+}
+
 // The defects give the same wrong bits on every level, as the healthy kernels give the right ones.
 TEST(Mmq, FaultsAreTheSameOnEveryLevel) {
   const Problem problem(TensorType::kQ4_K, 512, true, 43);

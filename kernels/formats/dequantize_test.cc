@@ -79,6 +79,50 @@ TEST(Dequantize, Q6_KByHand) {
   EXPECT_EQ(y[0], 0.125f * 1 * -32);
 }
 
+// Value v of a block by the formulas of docs/gguf.md, each index spelled out anew, in double.
+double ValueOf(TensorType type, const uint8_t* block, int v) {
+  const auto half = [&](int at) {
+    return static_cast<double>(F16ToF32(static_cast<uint16_t>(block[at] | block[at + 1] << 8)));
+  };
+  if (type == TensorType::kQ4_0) {
+    const int byte = block[2 + v % 16];
+    return half(0) * ((v < 16 ? byte % 16 : byte / 16) - 8);
+  }
+  if (type == TensorType::kQ4_K) {
+    const int j = v / 32;
+    const uint8_t* s = block + 4;
+    const int scale = j < 4 ? s[j] % 64 : s[j + 4] % 16 + s[j - 4] / 64 * 16;
+    const int min = j < 4 ? s[j + 4] % 64 : s[j + 4] / 16 + s[j] / 64 * 16;
+    const int byte = block[16 + j / 2 * 32 + v % 32];
+    return half(0) * scale * (j % 2 == 0 ? byte % 16 : byte / 16) - half(2) * min;
+  }
+  const int h = v / 128, l = v % 32, c = v % 128 / 32;  // q6_K
+  const int low = block[64 * h + (c % 2 == 1 ? 32 : 0) + l];
+  const int high = block[128 + 32 * h + l] >> (2 * c) & 3;
+  const int n = (c >= 2 ? low / 16 : low % 16) + 16 * high;
+  const int scale = static_cast<int8_t>(block[192 + 8 * h + l / 16 + 2 * c]);
+  return half(208) * scale * (n - 32);
+}
+
+TEST(Dequantize, EveryValueByTheFormula) {
+  std::mt19937 engine(1);
+  for (const TensorType type : {TensorType::kQ4_0, TensorType::kQ4_K, TensorType::kQ6_K}) {
+    const TensorTypeInfo& info = InfoOf(type);
+    std::vector<uint8_t> block(static_cast<size_t>(info.block_bytes));
+    std::vector<double> exact(static_cast<size_t>(info.block_values));
+    for (int round = 0; round < 200; ++round) {
+      for (uint8_t& byte : block) byte = static_cast<uint8_t>(engine());
+      ASSERT_TRUE(DequantizeRowExact(type, block.data(), info.block_values, exact.data()));
+      for (int v = 0; v < info.block_values; ++v) {
+        const double want = ValueOf(type, block.data(), v);
+        const double got = exact[static_cast<size_t>(v)];
+        ASSERT_TRUE(got == want || (got != got && want != want))
+            << info.name << " value " << v << ": " << got << " for " << want;
+      }
+    }
+  }
+}
+
 // Random bits against double: f32 is the exact value rounded once, for every type.
 TEST(Dequantize, F32IsTheExactValueRoundedOnce) {
   std::mt19937 engine(2);
