@@ -6,10 +6,10 @@ namespace fg {
 
 enum class KernelFault {
   kNone,
-  kSwapNibbles,   // q4_K nibble kernel: low and high nibbles of a sub-block pair exchanged
-  kDropMin,       // q4_K nibble kernel: the min term of sub-block 5 is left out
-  kWrongTail,     // q4_K raw kernel: the last super-block of each row is skipped
-  kCoarseQuant,   // quantizer: activations rounded to 4 bits
+  kSwapNibbles,  // q4_K nibble kernel: low and high nibbles of a sub-block pair exchanged
+  kDropMin,      // q4_K nibble kernel: the min term of sub-block 5 is left out
+  kWrongTail,    // q4_K raw kernel: the last super-block of each row is skipped
+  kCoarseQuant,  // quantizer: activations rounded to 4 bits
 };
 
 }  // namespace fg

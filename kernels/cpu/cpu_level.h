@@ -9,9 +9,9 @@ namespace fg {
 
 enum class CpuLevel { kPlain, kAvx2 };  // kAvx2 needs AVX2, FMA and F16C
 
-const char* CpuLevelName(CpuLevel level);                            // "plain", "avx2"
-std::optional<CpuLevel> ParseCpuLevel(std::string_view name);        // nothing for an unknown name
-std::vector<CpuLevel> SupportedCpuLevels();                          // of this processor, ascending
+const char* CpuLevelName(CpuLevel level);                      // "plain", "avx2"
+std::optional<CpuLevel> ParseCpuLevel(std::string_view name);  // nothing for an unknown name
+std::vector<CpuLevel> SupportedCpuLevels();                    // of this processor, ascending
 inline CpuLevel BestCpuLevel() { return SupportedCpuLevels().back(); }
 
 }  // namespace fg

@@ -15,8 +15,9 @@ namespace fg {
 void MatvecQuantized(CpuLevel level, TensorType type, const void* w, const ActivationChunk* a,
                      int64_t k, const float* bias, Range outs, float* y);
 
-// y[o] for o in outs; w [out][k] of f32, f16 or bf16; x [k] unrounded f32; any k >= 1. 16 lanes, lane l takes
-// k = l mod 16 ascending by fma, then the tree 8, 4, 2, 1; bias [out] or null added last.
+// y[o] for o in outs; w [out][k] of f32, f16 or bf16; x [k] unrounded f32; any k >= 1. 16 lanes,
+// lane l takes k = l mod 16 ascending by fma, then the tree 8, 4, 2, 1; bias [out] or null added
+// last.
 void MatvecFloat(CpuLevel level, TensorType type, const void* w, const float* x, int64_t k,
                  const float* bias, Range outs, float* y);
 

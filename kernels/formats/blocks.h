@@ -5,8 +5,8 @@
 
 namespace fg {
 
-constexpr int kBlock32 = 32;       // values of a q4_0 block, and of an activation chunk
-constexpr int kSuperBlock = 256;   // values of a K-quant super-block
+constexpr int kBlock32 = 32;      // values of a q4_0 block, and of an activation chunk
+constexpr int kSuperBlock = 256;  // values of a K-quant super-block
 
 // value i (0-15): low nibble of q[i]; value i+16: high nibble; value = d * (n - 8).
 struct BlockQ4_0 {

@@ -27,7 +27,8 @@ constexpr uint16_t F32ToF16(float value) {
   if (magnitude > 0x7F800000) {
     return static_cast<uint16_t>(sign | 0x7C00 | 0x200 | ((magnitude >> 13) & 0x3FF));
   }
-  if (magnitude >= 0x477FF000) return static_cast<uint16_t>(sign | 0x7C00);  // rounds to 2^16 or more
+  if (magnitude >= 0x477FF000)
+    return static_cast<uint16_t>(sign | 0x7C00);  // rounds to 2^16 or more
   if (magnitude < 0x38800000) {
     // Below 2^-14: a multiple of 2^-24. Shift the full mantissa into place, round to even.
     if (magnitude < 0x33000000) return sign;  // below half of 2^-24
@@ -47,7 +48,9 @@ constexpr uint16_t F32ToF16(float value) {
   return static_cast<uint16_t>(sign | (kept + (up ? 1 : 0)));
 }
 
-constexpr float BF16ToF32(uint16_t b) { return std::bit_cast<float>(static_cast<uint32_t>(b) << 16); }
+constexpr float BF16ToF32(uint16_t b) {
+  return std::bit_cast<float>(static_cast<uint32_t>(b) << 16);
+}
 
 constexpr uint16_t F32ToBF16(float value) {
   const uint32_t bits = std::bit_cast<uint32_t>(value);

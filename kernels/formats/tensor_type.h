@@ -26,11 +26,11 @@ enum class TensorType : uint32_t {
 
 struct TensorTypeInfo {
   TensorType type;
-  const char* name;   // "q4_K"
-  int block_values;   // values per block
-  int block_bytes;    // bytes per block
-  bool quantized;     // integer blocks with scales
-  bool computable;    // kernels for it exist in this build
+  const char* name;  // "q4_K"
+  int block_values;  // values per block
+  int block_bytes;   // bytes per block
+  bool quantized;    // integer blocks with scales
+  bool computable;   // kernels for it exist in this build
 };
 
 // Null for an id that no type bears.
