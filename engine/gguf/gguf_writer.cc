@@ -71,8 +71,12 @@ void PutData(std::string* out, GgufValueType, const GgufArray& array) {
       array.values);
 }
 
-GgufValue Make(GgufValueType type, decltype(GgufValue::data) data) {
-  return {type, std::move(data)};
+template <typename T>
+GgufValue Make(GgufValueType type, T data) {
+  GgufValue value;
+  value.type = type;
+  value.data.template emplace<T>(std::move(data));
+  return value;
 }
 
 }  // namespace

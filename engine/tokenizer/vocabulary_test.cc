@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <random>
+
 #include "engine/tokenizer/tokenizer_testing.h"
 
 namespace fg {
@@ -110,6 +112,36 @@ TEST(Vocabulary, IdsOutOfRangeAreNamed) {
   GgufWriter writer = SmallVocabulary().Writer();
   writer.AddTensor("token_embd.weight", TensorType::kF32, {1, 269});
   EXPECT_EQ(Error(writer), "tokenizer.ggml.tokens has 270 tokens, token_embd.weight only 269 rows");
+}
+
+// Whatever damage is accepted, texts still come back from their ids.
+TEST(Vocabulary, DamageIsRefusedOrHarmless) {
+  const std::string whole = SmallVocabulary().Writer().Head();
+  std::mt19937 random(23);
+  int accepted = 0, refused = 0;
+  for (int round = 0; round < 20000; ++round) {
+    std::string bytes = whole;
+    for (unsigned flips = 1 + random() % 3; flips > 0; --flips) {
+      const size_t at = random() % bytes.size();
+      bytes[at] = static_cast<char>(random() % 2 ? random() : bytes[at] ^ (1 << random() % 8));
+    }
+    const Result<GgufFile> file =
+        GgufFile::Parse({reinterpret_cast<const std::byte*>(bytes.data()), bytes.size()});
+    if (!file.ok()) continue;
+    const Result<Tokenizer> tokenizer = Tokenizer::FromGguf(*file);
+    ++(tokenizer.ok() ? accepted : refused);
+    if (!tokenizer.ok()) {
+      ASSERT_EQ(tokenizer.status().kind(), ErrorKind::kBadModel) << round;
+      continue;
+    }
+    for (const std::string text : {"hello world, he'll", "AAAAAAA \xFF\n", "<|end|>\U0001F408"}) {
+      std::string joined;
+      for (const int32_t id : tokenizer->Encode(text, true)) joined += tokenizer->Piece(id, true);
+      ASSERT_EQ(joined, text) << round;
+    }
+  }
+  EXPECT_GT(accepted, 100);
+  EXPECT_GT(refused, 5000);
 }
 
 }  // namespace
