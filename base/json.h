@@ -49,6 +49,11 @@ class JsonFields {
   // Records a mistake of the caller's own finding: "WHERE.NAME: message".
   void Mistake(const std::string& name, const std::string& message);
 
+  // Takes over a mistake found while reading what lies below.
+  void Adopt(const Status& status) {
+    if (status_.ok()) status_ = status;
+  }
+
   const std::string& where() const { return where_; }
   bool ok() const { return status_.ok(); }
   // Refuses members that no call asked for, with the nearest known name; then the first mistake or

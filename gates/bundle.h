@@ -47,6 +47,8 @@ struct BundleHeader {
   std::map<std::string, std::string> variables;
   std::vector<std::string> selection;  // --cell and --without as given; empty: the whole matrix
   int64_t jobs = 1;
+  // Folders of this machine that are cut out of every text of the bundle. Not written.
+  std::vector<std::string> private_folders;
 };
 
 struct AttachmentRecord {
@@ -72,12 +74,21 @@ struct BlindSpot {
   int64_t count = 0;
 };
 
+// A pair of kind and row that has no cell of its own.
+struct BundlePair {
+  enum class Status { kShared, kNotApplicable, kOutOfScope };
+  std::string kind, gate;
+  Status status = Status::kNotApplicable;
+  std::string shared_with;  // kShared
+  std::string reason;       // kNotApplicable
+};
+
 struct Bundle {
   BundleHeader header;
   bool complete = false;
   std::vector<BundleCell> cells;  // those that have ended, in the matrix's order
   std::vector<CellId> pending;    // those that have not
-  std::vector<PairSpec> pairs;    // shared and not applicable ones, with reasons
+  std::vector<BundlePair> pairs;  // all pairs of kind and row without cells, with reasons
   std::vector<std::string> rows;  // "default" and the gates
   std::vector<Waiver> waivers;    // of this class
   std::vector<BlindSpot> blind_spots;
@@ -88,14 +99,21 @@ struct Bundle {
   Judgement Verdict() const;
   // Over a row's required cells, those it shares, and the cells of `default`.
   Judgement GateVerdict(const std::string& row) const;
+  bool Waived(const BundleCell& cell) const;      // it failed, and a waiver holds on the run's date
+  std::string Date() const;                       // the run's, YYYY-MM-DD
   std::map<std::string, int64_t> Counts() const;  // per outcome, "pending", "waived" and "cells"
 };
+
+// The pairs of a matrix that have no cell on a class.
+std::vector<BundlePair> PairsWithoutCells(const Matrix& matrix, const std::string& hardware_class);
 
 // bundle.json. Deterministic; carries verdicts, counts and `content_sha256`, the sum of itself
 // without that member.
 fg::Json BundleToJson(const Bundle& bundle);
+// The value of `content_sha256` for a bundle.json.
+std::string ContentSum(const fg::Json& json);
 // Refuses unknown schema versions, unknown members and wrong types by name; checks nothing else
-// (bundle_verify.h).
+// (verify.h).
 fg::Result<Bundle> BundleFromJson(const fg::Json& json);
 // bundle.json, or the folder that holds it.
 fg::Result<Bundle> LoadBundle(const std::string& path);
