@@ -1,0 +1,50 @@
+// One function a subcommand of fg-engine. Results go to standard output, everything else to
+// standard error.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "base/json.h"
+#include "base/status.h"
+#include "engine/gates.h"
+#include "engine/ledger.h"
+#include "engine/session/generate.h"
+
+namespace fg {
+
+// What every command has at hand.
+struct CliContext {
+  const Gates& gates;
+  Ledger* ledger;
+};
+
+struct RunArguments {
+  std::string model, prompt;
+  int64_t context = 0;  // 0: the model's
+  int64_t batch = 512;
+  GenerateOptions generate = {.max_tokens = 128};
+  bool interactive = false, stats = false;
+};
+// Streams the answer to the prompt; interactive, also to each line of standard input, in one
+// session.
+Status RunCommand(const CliContext& context, const RunArguments& arguments);
+
+struct BenchArguments {
+  std::string model;
+  int64_t prefill = 512, decode = 128, depth = 0, repetitions = 5, batch = 512;
+  bool json = false;
+};
+Status BenchCommand(const CliContext& context, const BenchArguments& arguments);
+
+Status InfoCommand(const std::string& model, bool json);
+Status QuantizeCommand(const std::string& input, const std::string& output, const std::string& mix,
+                       bool json);
+Status GatesCommand(const Gates& gates, bool json);
+Status FaultsCommand(bool json);
+Status ProbeCommand(const CliContext& context);
+
+// One line, sorted members; bytes that are no UTF-8 become U+FFFD.
+void PrintJson(const Json& json);
+
+}  // namespace fg
