@@ -12,7 +12,7 @@ namespace {
 using Variables = std::map<std::string, std::string>;
 
 // The FG_ variables that hold a text. An empty value is unset; of a name given twice the first
-// counts, as for getenv.
+// counts, as it does for the C library.
 Variables OurVariables(std::span<const std::string> environment) {
   Variables variables;
   for (const std::string& entry : environment) {

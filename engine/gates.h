@@ -37,7 +37,7 @@ struct PeculiarVariable {
 
 class Gates {
  public:
-  // `environment` holds "NAME=value" strings (environ). kUsage under FG_STRICT_ENV=1 for a peculiar
+  // `environment` holds "NAME=value" strings. kUsage under FG_STRICT_ENV=1 for a peculiar
   // variable, and always for a setting that cannot be meant (FG_CPU_LEVEL=avx9, a level this
   // processor lacks, FG_THREADS=0, FG_FAULT=unknown), with the nearest name. `ledger` may be null:
   // reads are not counted then.
