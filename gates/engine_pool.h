@@ -1,0 +1,85 @@
+// Resident engine processes, one per (arm, variables, model), shared by cells: at most `capacity`,
+// the least recently used leaving first. A lease is exclusive. A cell holds one lease at a time:
+// two at once could wait for each other for ever.
+#pragma once
+
+#include <condition_variable>
+#include <list>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "gates/engine_client.h"
+
+namespace flipgate {
+
+struct EngineKey {
+  std::string arm;
+  Variables variables;  // all that is set beside the passed ones
+  std::string model;    // path; "" for none loaded
+  bool operator==(const EngineKey&) const = default;
+};
+
+// What a resident process said of itself.
+struct ResidentEngine {
+  EngineKey key;
+  std::unique_ptr<EngineClient> client;
+  fg::Json hello, load;    // answers; load is null without a model
+  fg::Json memory_before;  // memory's answer before load
+  bool leased = false;
+  uint64_t last_used = 0;
+};
+
+class EnginePool;
+
+// Exclusive use of one engine; gives it back when it goes.
+class EngineLease {
+ public:
+  EngineLease(EnginePool* pool, ResidentEngine* engine) : pool_(pool), engine_(engine) {}
+  EngineLease(EngineLease&& other) noexcept;
+  EngineLease& operator=(EngineLease&& other) noexcept;
+  ~EngineLease();
+  const ResidentEngine& engine() const { return *engine_; }
+  Asked Ask(const fg::Json& request, fg::Deadline deadline) {
+    return engine_->client->Ask(request, deadline);
+  }
+
+ private:
+  EnginePool* pool_;
+  ResidentEngine* engine_;
+};
+
+class EnginePool {
+ public:
+  // `commands` per arm; `passed` is the start of every environment ("NAME=value").
+  EnginePool(std::vector<EngineCommand> commands, std::vector<std::string> passed, size_t capacity);
+  ~EnginePool();
+
+  // The resident engine of `key`, started and loaded where there is none, after a `reset`. On
+  // failure `failure` says what an ask met.
+  fg::Result<EngineLease> Acquire(const EngineKey& key, fg::Deadline deadline, Asked* failure);
+  // Like Acquire, but always a new process that is gone with the lease.
+  fg::Result<EngineLease> Fresh(const EngineKey& key, fg::Deadline deadline, Asked* failure);
+
+  size_t started() const;  // processes started so far
+
+ private:
+  friend class EngineLease;
+  void Return(ResidentEngine* engine);
+  fg::Result<ResidentEngine*> Occupy(const EngineKey& key, fg::Deadline deadline, bool fresh);
+  bool EvictOneLocked();
+  fg::Status Bring(ResidentEngine* engine, fg::Deadline deadline, Asked* failure);
+  void Discard(ResidentEngine* engine);
+
+  const std::vector<EngineCommand> commands_;
+  const std::vector<std::string> passed_;
+  const size_t capacity_;
+  mutable std::mutex mutex_;
+  std::condition_variable changed_;
+  std::list<ResidentEngine> engines_;  // a list: leases point into it
+  uint64_t clock_ = 0;
+  size_t started_ = 0;
+};
+
+}  // namespace flipgate

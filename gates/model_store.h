@@ -1,0 +1,39 @@
+// Model variants on disk: made once by head's `quantize`, kept by content, checked against the sums
+// that the matrix pins.
+#pragma once
+
+#include <map>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "base/status.h"
+#include "gates/matrix.h"
+#include "gates/project.h"
+
+namespace flipgate {
+
+class ModelStore {
+ public:
+  // `engine` is head's program and arguments; it runs without a fault and without any FG_ variable.
+  ModelStore(const Project& project, const Matrix& matrix, std::vector<std::string> engine,
+             std::vector<std::string> environment);
+
+  // Absolute path of the variant, made where it is missing. "NAME@f32" is NAME with its weights
+  // dequantized to f32, not pinned by itself for it follows from NAME. kUsage: an unknown model, or
+  // a sum that is not the pinned one (names both and says what to do); kIo: the source is missing,
+  // quantize failed.
+  fg::Result<std::string> Path(const std::string& model);
+
+ private:
+  fg::Result<std::string> Make(const std::string& model);
+  fg::Status Quantize(const std::string& from, const std::string& to, const std::string& mix) const;
+
+  const Project& project_;
+  const Matrix& matrix_;
+  const std::vector<std::string> engine_, environment_;
+  std::mutex mutex_;
+  std::map<std::string, std::string> ready_;
+};
+
+}  // namespace flipgate
