@@ -127,18 +127,18 @@ class FormulaParser {
       at_ += word.size();
       return Emit(word == "layers" ? Step::Kind::kLayers : Step::Kind::kPrefills);
     }
-    if (word != "w16") {
+    if (word != "w16" && word != "v16") {
       return Fail(fmt::format("unknown name '{}'{}", word,
-                              fg::DidYouMean(word, {"w16", "prefills", "layers"})));
+                              fg::DidYouMean(word, {"w16", "v16", "prefills", "layers"})));
     }
     at_ += word.size();
-    if (!Take("(")) return Fail("w16 takes a type, as in w16(q4_K)");
+    if (!Take("(")) return Fail(fmt::format("{0} takes a type, as in {0}(q4_K)", word));
     SkipBlanks();
     const std::string type(Word());
-    if (type.empty()) return Fail("w16 takes a type, as in w16(q4_K)");
+    if (type.empty()) return Fail(fmt::format("{0} takes a type, as in {0}(q4_K)", word));
     at_ += type.size();
     if (!Take(")")) return Fail("a ')' is missing");
-    steps_.push_back({Step::Kind::kW16, 0, type});
+    steps_.push_back({word == "w16" ? Step::Kind::kW16 : Step::Kind::kV16, 0, type});
   }
 
   std::string_view text_;
@@ -167,9 +167,11 @@ Result<int64_t> LiveFormula::Value(const FormulaValues& values) const {
       case Step::Kind::kNumber:
         result = step.number;
         break;
-      case Step::Kind::kW16: {
-        const auto found = values.w16.find(step.type);
-        result = found == values.w16.end() ? 0 : found->second;
+      case Step::Kind::kW16:
+      case Step::Kind::kV16: {
+        const auto& per_type = step.kind == Step::Kind::kW16 ? values.w16 : values.v16;
+        const auto found = per_type.find(step.type);
+        result = found == per_type.end() ? 0 : found->second;
         break;
       }
       case Step::Kind::kPrefills:

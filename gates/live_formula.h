@@ -17,11 +17,12 @@ namespace flipgate {
 struct FormulaValues {
   std::map<std::string, int64_t>
       w16;               // per type, as `load` answers; a type that is absent counts 0
+  std::map<std::string, int64_t> v16;  // values of those weights, per type
   int64_t prefills = 0;  // forwards of 16 rows or more
   int64_t layers = 0;
 };
 
-// A condition on a count: `= EXPR` or `>= EXPR`; EXPR of w16(TYPE), prefills, layers, whole
+// A condition on a count: `= EXPR` or `>= EXPR`; EXPR of w16(TYPE), v16(TYPE), prefills, layers, whole
 // numbers, + - * and parentheses.
 class LiveFormula {
  public:
@@ -39,7 +40,7 @@ class LiveFormula {
 
  private:
   struct Step {  // reverse Polish
-    enum class Kind { kNumber, kW16, kPrefills, kLayers, kAdd, kSubtract, kMultiply } kind;
+    enum class Kind { kNumber, kW16, kV16, kPrefills, kLayers, kAdd, kSubtract, kMultiply } kind;
     int64_t number = 0;
     std::string type;
   };

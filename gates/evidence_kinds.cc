@@ -1,0 +1,46 @@
+// The table of kinds: adding one is a file evidence_KIND.{h,cc} and a row here.
+#include "gates/evidence.h"
+#include "gates/evidence_decode_neutral.h"
+#include "gates/evidence_greedy_contrast.h"
+#include "gates/evidence_lattice.h"
+#include "gates/evidence_liveness.h"
+#include "gates/evidence_memory_two_way.h"
+#include "gates/evidence_optout.h"
+#include "gates/evidence_parity.h"
+#include "gates/evidence_quality.h"
+
+namespace flipgate {
+
+const std::vector<EvidenceKind>& AllEvidenceKinds() {
+  static const std::vector<EvidenceKind> kKinds = {
+      {"parity", "is the number right?", "a fault that two code paths share",
+       "float64 and a numpy model of the arithmetic, both written apart from the engine",
+       "a predicate as it is: deterministic, one run an arm suffices", &RunParity},
+      {"greedy_contrast", "did the promotion only move the switch?",
+       "a flip that changes more than which path runs", "the float64 oracle's greedy tokens",
+       "a predicate as it is: deterministic, one run an arm suffices", &RunGreedyContrast},
+      {"lattice", "is some combination wrong that nobody tried?",
+       "a cross term of gates, instruction-set levels or thread counts",
+       "the float64 oracle's greedy tokens",
+       "a predicate as it is; the combination that differs narrows the gates at once", &RunLattice},
+      {"quality", "does another numeric path still answer as well?",
+       "a path that is right by its own arithmetic and worse as an answer",
+       "perplexity on held text", "a predicate with the same tolerances", &RunQuality},
+      {"liveness", "is the gate alive where it is on?",
+       "a dead fast path behind a correct fallback", "counts that follow from the model's tensors",
+       "a predicate as it is", &RunLiveness},
+      {"optout", "does 0 bring the old path back?", "a way out that is rusted shut",
+       "the float64 oracle's greedy tokens", "a predicate as it is", &RunOptout},
+      {"decode_neutral", "did a prefill gate leak into decode?",
+       "a prefill gate that is read, or acts, on fewer than 16 rows",
+       "the float64 oracle's greedy tokens", "a predicate as it is", &RunDecodeNeutral},
+      {"memory_two_way", "what does each direction cost?",
+       "a cache built in vain or leaked, and bytes that nobody booked",
+       "relations that follow from the model's tensors, and the system's own figures",
+       "a predicate as it is; a claim that no longer holds is a matter of configuration",
+       &RunMemoryTwoWay},
+  };
+  return kKinds;
+}
+
+}  // namespace flipgate

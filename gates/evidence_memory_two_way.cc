@@ -1,0 +1,196 @@
+#include "gates/evidence_memory_two_way.h"
+
+#include <fmt/format.h>
+
+#include <cmath>
+
+#include "gates/label_rules.h"
+#include "gates/run_context.h"
+
+namespace flipgate {
+namespace {
+
+using fg::Json;
+
+constexpr double kMiB = 1024.0 * 1024.0;
+
+// One direction: what was booked and what the system saw, in bytes.
+struct Side {
+  std::string name;
+  std::map<std::string, int64_t> now, peak;  // per category
+  int64_t booked_anonymous = 0, system_anonymous = 0, peak_total = 0, peak_resident = 0;
+  FormulaValues values;
+  int64_t tokens = 0;
+};
+
+int64_t SystemAnonymous(const Json& memory) {
+  return memory.value("system", Json::object()).value("anonymous", int64_t{0});
+}
+
+Side ReadSide(const std::string& name, const Json& before, const Json& after) {
+  Side side;
+  side.name = name;
+  for (const auto& [category, entry] : after.value("categories", Json::object()).items()) {
+    side.now[category] = entry.value("now", int64_t{0});
+    side.peak[category] = entry.value("peak", int64_t{0});
+    side.peak_total += side.peak[category];
+    if (!entry.value("file_backed", false)) side.booked_anonymous += side.now[category];
+  }
+  side.system_anonymous = SystemAnonymous(after) - SystemAnonymous(before);
+  side.peak_resident = after.value("system", Json::object()).value("peak_resident", int64_t{0});
+  return side;
+}
+
+fg::Result<Side> Measure(RunContext& context, const std::string& name, const Variables& variables,
+                         const std::string& model) {
+  FG_ASSIGN_OR_RETURN(CellEngine engine, context.FreshEngine(Arm::kHead, variables, model));
+  const int64_t vocabulary =
+      engine.load().value("model", Json::object()).value("vocabulary", int64_t{0});
+  if (vocabulary <= 0) return fg::Status(fg::ErrorKind::kIo, "load told no vocabulary");
+  std::vector<int64_t> prompt(static_cast<size_t>(context.spec().Integer("prompt_tokens")));
+  for (size_t i = 0; i < prompt.size(); ++i)
+    prompt[i] = static_cast<int64_t>(i * 7 + 1) % vocabulary;
+  FG_ASSIGN_OR_RETURN(const Json generated,
+                      engine.Ask({{"request", "generate"},
+                                  {"session", "memory"},
+                                  {"tokens", prompt},
+                                  {"max_tokens", context.spec().Integer("tokens")},
+                                  {"stop_at_eos", false}}));
+  FG_ASSIGN_OR_RETURN(const Json after, engine.Ask({{"request", "memory"}}));
+  Side side = ReadSide(name, engine.memory_before(), after);
+  side.values = ValuesFor(LabelCounts{}, engine.load());
+  side.tokens = static_cast<int64_t>(generated.value("tokens", Json::array()).size());
+  return side;
+}
+
+// The ledger against the system: what is touched must be booked, and what is booked must be there.
+std::optional<std::string> Unbooked(const Side& side, double share, double slack_bytes) {
+  const double difference = static_cast<double>(side.system_anonymous - side.booked_anonymous);
+  const double allowed = share * static_cast<double>(side.booked_anonymous) + slack_bytes;
+  if (side.booked_anonymous > 0 && std::abs(difference) <= allowed) return std::nullopt;
+  return fmt::format(
+      "{}: the system reports {:.2f} MiB of anonymous memory since before load, the ledger books "
+      "{:.2f} MiB; they may differ by {:.2f} MiB",
+      side.name, static_cast<double>(side.system_anonymous) / kMiB,
+      static_cast<double>(side.booked_anonymous) / kMiB, allowed / kMiB);
+}
+
+fg::Result<std::optional<std::string>> BrokenRelation(const Side& side,
+                                                      const std::vector<MemoryRule>& rules,
+                                                      int64_t* checked) {
+  for (const MemoryRule& rule : rules) {
+    FG_ASSIGN_OR_RETURN(const int64_t wanted, rule.formula.Value(side.values));
+    const auto found = side.now.find(rule.category);
+    if (found == side.now.end()) {
+      return std::optional<std::string>(side.name + ": the ledger has no category '" +
+                                        rule.category + "'");
+    }
+    if (!rule.formula.Holds(found->second, wanted)) {
+      return std::optional<std::string>(
+          fmt::format("{}: {} holds {} bytes, the matrix wants {} (that is {})", side.name,
+                      rule.category, found->second, rule.formula.text(), wanted));
+    }
+    ++*checked;
+  }
+  return std::optional<std::string>();
+}
+
+// A gate that declares no relation builds nothing: every category is the same both ways.
+std::optional<std::string> Differs(const Side& on, const Side& off, int64_t* checked) {
+  for (const auto& [category, bytes] : on.now) {
+    const auto other = off.now.find(category);
+    if (other == off.now.end() || other->second != bytes) {
+      return fmt::format(
+          "{} holds {} bytes with the gate on and {} with it off, but the gate declares no memory",
+          category, bytes, other == off.now.end() ? 0 : other->second);
+    }
+    ++*checked;
+  }
+  return std::nullopt;
+}
+
+std::optional<std::string> OverBudget(const GateBudget& budget, const Side& on, const Side& off) {
+  const double delta = static_cast<double>(on.peak_total - off.peak_total);
+  const auto claim = budget.claims.find("memory");
+  if (claim != budget.claims.end() && claim->second == "lower" && !(delta < 0)) {
+    return fmt::format("the gate claims lower memory, but its peak is {:.2f} MiB higher",
+                       delta / kMiB);
+  }
+  const auto cost = budget.may_cost.find("memory");
+  double allowed = 0;
+  if (cost != budget.may_cost.end()) {
+    allowed = cost->second.unit == "%"
+                  ? cost->second.amount / 100 * static_cast<double>(off.peak_total)
+                  : cost->second.amount * kMiB;
+  }
+  if (delta <= allowed) return std::nullopt;
+  return fmt::format("the gate costs {:.2f} MiB at peak, its budget is {:.2f} MiB", delta / kMiB,
+                     allowed / kMiB);
+}
+
+Json SideJson(const Side& side) {
+  return {{"now", side.now},
+          {"peak", side.peak},
+          {"booked_anonymous", side.booked_anonymous},
+          {"system_anonymous", side.system_anonymous},
+          {"peak_total", side.peak_total},
+          {"peak_resident", side.peak_resident}};
+}
+
+fg::Result<CellResult> Compare(RunContext& context, const CellId& cell) {
+  const GateSpec* gate = context.gate();
+  Variables on, off;
+  if (gate != nullptr) {
+    on = off = context.OptIn(*gate);
+    off[gate->name] = gate->set.at("off");
+  } else {
+    off = context.Explicit({});
+  }
+  const Tolerance& share = *context.matrix().FindTolerance(context.spec().agreement.at("share"));
+  const Tolerance& slack =
+      *context.matrix().FindTolerance(context.spec().agreement.at("slack_mib"));
+  FG_ASSIGN_OR_RETURN(const Side with, Measure(context, "on", on, cell.model));
+  FG_ASSIGN_OR_RETURN(const Side without, Measure(context, "off", off, cell.model));
+
+  int64_t checked = 0;
+  std::optional<std::string> fault;
+  if (gate != nullptr && !gate->memory_on.empty()) {
+    FG_ASSIGN_OR_RETURN(fault, BrokenRelation(with, gate->memory_on, &checked));
+    if (!fault) {
+      FG_ASSIGN_OR_RETURN(fault, BrokenRelation(without, gate->memory_off, &checked));
+    }
+  } else if (gate != nullptr) {
+    fault = Differs(with, without, &checked);
+  }
+  std::string category = "relation";
+  for (const Side* side : {&with, &without}) {
+    if (fault) break;
+    fault = Unbooked(*side, share.value, slack.value * kMiB);
+    category = "unbooked";
+  }
+  if (!fault && gate != nullptr) {
+    fault = OverBudget(gate->Budget(context.hardware_class()), with, without);
+    category = "budget";
+  }
+  CellResult result;
+  if (fault) {
+    result = CellResult::Fail(category, *fault);
+  } else if (with.tokens == 0 || without.tokens == 0) {
+    result = CellResult::Fail("protocol", "an arm generated no token");
+  } else {
+    result.outcome = Outcome::kPass;
+  }
+  result.agreement = share.name;
+  result.figures = {
+      {"on", SideJson(with)}, {"off", SideJson(without)}, {"relations_checked", checked}};
+  return result;
+}
+
+}  // namespace
+
+CellResult RunMemoryTwoWay(RunContext& context, const CellId& cell) {
+  auto result = Compare(context, cell);
+  return result.ok() ? *result : context.Stopped(result.status());
+}
+
+}  // namespace flipgate

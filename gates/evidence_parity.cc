@@ -1,0 +1,208 @@
+#include "gates/evidence_parity.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <set>
+
+#include "base/file.h"
+#include "gates/blind_spots.h"
+#include "gates/label_rules.h"
+#include "gates/logits.h"
+#include "gates/model_pins.h"
+#include "gates/op_pins.h"
+#include "gates/run_context.h"
+
+namespace flipgate {
+namespace {
+
+using fg::Json;
+
+struct Tally {
+  int64_t ops = 0, values = 0, noise = 0, rounding = 0, bug = 0;  // operations
+  double op_worst = 0;
+  int64_t logits = 0, tokens = 0, free = 0;  // models
+  double logit_worst = 0;                    // largest deviation
+  std::set<std::string> labels;
+  std::map<std::string, int64_t> op_labels;  // matmul labels that the operations reached
+  std::optional<std::string> fault;
+  std::string fault_class;  // "op", "logits"
+};
+
+// Which of a matmul's expectations a label stands for.
+std::string ExpectationFor(const std::string& label) {
+  if (label.starts_with("mmq.")) return "y_int8";
+  if (label.starts_with("gemm.f16.")) return "y_f16";
+  if (label.starts_with("gemm.f32.")) return "y_f32";
+  if (label.starts_with("row.")) return "y_row";
+  return "";
+}
+
+Json OpRequest(const OpPins& pins, const OpCase& pinned, const std::string& out) {
+  Json inputs = Json::object();
+  for (const auto& [name, array] : pinned.inputs) {
+    inputs[name] = {
+        {"file", pins.folder + "/" + array.file}, {"dtype", array.dtype}, {"shape", array.shape}};
+  }
+  return {{"request", "op"},
+          {"op", pinned.op},
+          {"inputs", inputs},
+          {"params", pinned.params},
+          {"out", out}};
+}
+
+fg::Status RunCase(RunContext& context, CellEngine& engine, const OpPins& pins,
+                   const OpCase& pinned, Tally* tally) {
+  const std::string out = context.scratch() + "/op";
+  FG_RETURN_IF_ERROR(fg::MakeFolders(out));
+  FG_ASSIGN_OR_RETURN(const Json answer, engine.Ask(OpRequest(pins, pinned, out)));
+  std::string output = pinned.expect.begin()->first, key = output;
+  for (const Json& entry : answer.value("labels", Json::array())) {
+    const std::string label = entry.value("label", "");
+    tally->labels.insert(entry.value("phase", "") + " " + entry.value("op", "") + " " + label);
+    if (pinned.op != "matmul" || entry.value("op", "") != "matmul") continue;
+    key = ExpectationFor(label);
+    output = "y";
+    ++tally->op_labels[label];
+  }
+  if (!pinned.expect.contains(key)) {
+    tally->fault = fmt::format("{}: its dispatch took a path that no oracle expects here ('{}')",
+                               pinned.name, key);
+    tally->fault_class = "op";
+    return fg::Status::Ok();
+  }
+  const Json described = answer.value("outputs", Json::object()).value(output, Json::object());
+  FG_ASSIGN_OR_RETURN(const std::string got, fg::ReadFile(described.value("file", "")));
+  FG_ASSIGN_OR_RETURN(const OpVerdict verdict, JudgeOp(pins, pinned, key, got));
+  ++tally->ops;
+  tally->values += verdict.values;
+  tally->noise += verdict.noise;
+  tally->rounding += verdict.rounding;
+  tally->bug += verdict.bug;
+  tally->op_worst = std::max(tally->op_worst, verdict.worst);
+  if (verdict.fault.empty() || tally->fault) return fg::Status::Ok();
+  tally->fault = fmt::format("{} ({}): {}", pinned.name, key, verdict.fault);
+  tally->fault_class = "op";
+  return fg::Status::Ok();
+}
+
+fg::Status CheckOps(RunContext& context, const Variables& variables, Tally* tally) {
+  FG_ASSIGN_OR_RETURN(const OpPins pins, LoadOpPins(context.project(), context.spec().Text("ops")));
+  FG_ASSIGN_OR_RETURN(CellEngine engine, context.Engine(Arm::kHead, variables, ""));
+  for (const OpCase& pinned : pins.cases) {
+    FG_RETURN_IF_ERROR(RunCase(context, engine, pins, pinned, tally));
+  }
+  return fg::Status::Ok();
+}
+
+// One step's logits against the oracle's.
+void CheckStep(const PromptPins& pins, double tolerance, size_t step, const float* got,
+               Tally* tally) {
+  const int64_t n = pins.vocabulary;
+  const float* exact = pins.logits.data() + step * static_cast<size_t>(n);
+  for (int64_t i = 0; i < n; ++i) {
+    const double deviation = std::abs(static_cast<double>(got[i]) - exact[i]);
+    if (!tally->fault && !(deviation <= tolerance)) {
+      tally->fault = fmt::format(
+          "prompt '{}', step {}: logit {} is {:.6g}, float64 has {:.6g}; tolerance {:.6g}",
+          pins.name, step, i, got[i], exact[i], tolerance);
+      tally->fault_class = "logits";
+    }
+    if (std::isfinite(deviation)) tally->logit_worst = std::max(tally->logit_worst, deviation);
+    ++tally->logits;
+  }
+  if (step >= pins.tokens.size()) return;
+  const int64_t top = std::max_element(got, got + n) - got;
+  if (!(pins.margins[step] > tolerance)) {
+    ++tally->free;
+  } else if (top == pins.tokens[step]) {
+    ++tally->tokens;
+  } else if (!tally->fault) {
+    tally->fault = fmt::format(
+        "prompt '{}', step {}: top token {}, float64 has {} by a margin of {:.6g}, above the "
+        "tolerance {:.6g}",
+        pins.name, step, top, pins.tokens[step], pins.margins[step], tolerance);
+    tally->fault_class = "logits";
+  }
+}
+
+fg::Status CheckLogits(RunContext& context, const Variables& variables, const std::string& model,
+                       Tally* tally) {
+  FG_ASSIGN_OR_RETURN(CellEngine engine, context.Engine(Arm::kHead, variables, model));
+  const std::string sum = engine.load().value("model", Json::object()).value("sha256", "");
+  FG_ASSIGN_OR_RETURN(const ModelPins pins,
+                      LoadModelPins(context.project(), context.spec().Text("pins"), model, sum));
+  for (const PromptPins& prompt : pins.prompts) {
+    std::vector<int64_t> tokens = prompt.ids;
+    tokens.insert(tokens.end(), prompt.tokens.begin(), prompt.tokens.end());
+    const int64_t first = static_cast<int64_t>(prompt.ids.size()) - 1;
+    FG_ASSIGN_OR_RETURN(const Logits logits, Score(context, engine, tokens, first, prompt.name));
+    if (logits.vocabulary != prompt.vocabulary) {
+      return fg::Status(fg::ErrorKind::kUsage,
+                        "the pinned logits have another vocabulary than the model");
+    }
+    for (int64_t step = 0; step < logits.rows; ++step) {
+      CheckStep(prompt, pins.tolerance, static_cast<size_t>(step), logits.row(step), tally);
+    }
+  }
+  FG_ASSIGN_OR_RETURN(const Json ledger, engine.Ask({{"request", "ledger"}}));
+  for (const std::string& label : LedgerLabels(ledger)) tally->labels.insert(label);
+  return fg::Status::Ok();
+}
+
+// The operations must have reached a label of the gate, else they say nothing of it.
+std::optional<std::string> Unreached(const GateSpec* gate, const Tally& tally) {
+  if (gate == nullptr) return std::nullopt;
+  for (const LabelRule& rule : gate->live) {
+    for (const auto& [label, count] : tally.op_labels) {
+      if (LabelMatches(rule.pattern, label) && count > 0) return std::nullopt;
+    }
+  }
+  return "no pinned operation reached a label of " + gate->name;
+}
+
+fg::Result<CellResult> Check(RunContext& context, const CellId& cell) {
+  const GateSpec* gate = context.gate();
+  const Variables variables = gate != nullptr ? context.OptInUnshadowed(*gate) : Variables{};
+  Tally tally;
+  FG_RETURN_IF_ERROR(CheckOps(context, variables, &tally));
+  if (!tally.fault) {
+    tally.fault = Unreached(gate, tally);
+    tally.fault_class = "label";
+  }
+  FG_RETURN_IF_ERROR(CheckLogits(context, variables, cell.model, &tally));
+  CellResult result;
+  if (tally.fault) {
+    result = CellResult::Fail(tally.fault_class, *tally.fault);
+  } else if (tally.ops == 0 || tally.tokens == 0 || tally.logits == 0) {
+    result = CellResult::Fail("oracle", "no operation, logit or token was held against an oracle");
+  } else {
+    result.outcome = Outcome::kPass;
+  }
+  result.agreement = fmt::format("{} (ops), {} (logits)", context.spec().agreement.at("ops"),
+                                 context.spec().agreement.at("logits"));
+  result.labels.assign(tally.labels.begin(), tally.labels.end());
+  result.figures = {{"ops", tally.ops},
+                    {"op_values", tally.values},
+                    {"op_deviation",
+                     {{"noise", tally.noise},
+                      {"rounding", tally.rounding},
+                      {"bug", tally.bug},
+                      {"worst_share_of_tolerance", tally.op_worst}}},
+                    {"logits", tally.logits},
+                    {"logit_worst", tally.logit_worst},
+                    {"tokens_compared", tally.tokens},
+                    {"free_steps", tally.free},
+                    {"op_labels", tally.op_labels}};
+  return result;
+}
+
+}  // namespace
+
+CellResult RunParity(RunContext& context, const CellId& cell) {
+  auto result = Check(context, cell);
+  return result.ok() ? *result : context.Stopped(result.status());
+}
+
+}  // namespace flipgate

@@ -1,0 +1,113 @@
+#include "gates/model_pins.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+
+#include "base/file.h"
+
+namespace flipgate {
+namespace {
+
+using fg::ErrorKind;
+using fg::Json;
+using fg::Result;
+using fg::Status;
+
+Result<PromptPins> ReadPrompt(const Json& entry, const std::string& folder) {
+  PromptPins pins;
+  fg::JsonFields fields(entry, folder + "/index.json: prompts");
+  fields.Required("name", &pins.name);
+  const Json* ids = fields.RequiredArray("ids");
+  const Json* tokens = fields.RequiredArray("tokens");
+  const Json* margins = fields.RequiredArray("margins");
+  const Json* logits = fields.RequiredObject("logits");
+  if (!fields.ok()) return fields.Finish();
+  pins.ids = ids->get<std::vector<int64_t>>();
+  pins.tokens = tokens->get<std::vector<int64_t>>();
+  pins.margins = margins->get<std::vector<double>>();
+  const auto shape = logits->value("shape", std::vector<int64_t>{});
+  const std::string path = folder + "/" + logits->value("file", "");
+  FG_ASSIGN_OR_RETURN(const std::string bytes, fg::ReadFile(path));
+  const size_t steps = pins.tokens.size();
+  if (steps == 0 || pins.margins.size() < steps || shape.size() != 2 ||
+      shape[0] != static_cast<int64_t>(steps) + 1 || shape[1] <= 0 ||
+      bytes.size() != static_cast<size_t>(shape[0] * shape[1]) * sizeof(float)) {
+    return Status(ErrorKind::kUsage, path + ": its shape does not fit the prompt's pinned tokens");
+  }
+  pins.vocabulary = shape[1];
+  pins.logits.resize(bytes.size() / sizeof(float));
+  std::memcpy(pins.logits.data(), bytes.data(), bytes.size());
+  return pins;
+}
+
+}  // namespace
+
+const PromptPins* ModelPins::Find(const std::string& name) const {
+  const auto found = std::find_if(prompts.begin(), prompts.end(),
+                                  [&](const PromptPins& p) { return p.name == name; });
+  return found == prompts.end() ? nullptr : &*found;
+}
+
+Result<ModelPins> LoadModelPins(const Project& project, const std::string& folder,
+                                const std::string& model, const std::string& loaded_sha256) {
+  const std::string shown = folder + "/" + model;
+  const std::string path = project.Path(shown);
+  FG_ASSIGN_OR_RETURN(const std::string text, fg::ReadFile(path + "/index.json"));
+  FG_ASSIGN_OR_RETURN(const Json index, fg::ParseJson(text, shown + "/index.json"));
+  ModelPins pins;
+  pins.sha256 = index.value("model", Json::object()).value("sha256", "");
+  pins.tolerance = index.value("tolerance", Json::object()).value("value", 0.0);
+  if (pins.sha256 != loaded_sha256) {
+    return Status(ErrorKind::kUsage, fmt::format("{}: pins of a file with sha256 {}, but '{}' has "
+                                                 "{}; run fixtures/oracle/make_model_pins.py",
+                                                 shown, pins.sha256, model, loaded_sha256));
+  }
+  if (!(pins.tolerance > 0) || !std::isfinite(pins.tolerance)) {
+    return Status(ErrorKind::kUsage, shown + "/index.json: tolerance.value must be above 0");
+  }
+  for (const Json& entry : index.value("prompts", Json::array())) {
+    FG_ASSIGN_OR_RETURN(PromptPins prompt, ReadPrompt(entry, path));
+    pins.prompts.push_back(std::move(prompt));
+  }
+  if (pins.prompts.empty())
+    return Status(ErrorKind::kUsage, shown + "/index.json: no prompt is pinned");
+  return pins;
+}
+
+PinsComparison CompareWithPins(const std::vector<Stream>& streams, const ModelPins& pins) {
+  PinsComparison result;
+  for (const Stream& stream : streams) {
+    const PromptPins* pinned = pins.Find(stream.prompt);
+    if (pinned == nullptr) continue;
+    if (stream.prompt_tokens != pinned->ids) {
+      result.fault =
+          fmt::format("prompt '{}' was tokenized differently than by the oracle", stream.prompt);
+      return result;
+    }
+    const size_t steps = std::min(stream.tokens.size(), pinned->tokens.size());
+    for (size_t step = 0; step < steps; ++step) {
+      const bool same = stream.tokens[step] == pinned->tokens[step];
+      const bool bound = pinned->margins[step] > pins.tolerance;
+      if (same) {
+        bound ? ++result.compared : ++result.free;
+        continue;
+      }
+      if (!bound) {
+        ++result.free;
+        break;
+      }
+      result.fault = fmt::format(
+          "prompt '{}', step {}: token {} (margin {:.6g}), but the float64 oracle chose {} "
+          "(margin {:.6g}, above the tolerance {:.6g})",
+          stream.prompt, step, stream.tokens[step], stream.top[step][0] - stream.top[step][1],
+          pinned->tokens[step], pinned->margins[step], pins.tolerance);
+      return result;
+    }
+  }
+  return result;
+}
+
+}  // namespace flipgate

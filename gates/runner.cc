@@ -1,0 +1,331 @@
+#include "gates/runner.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <ctime>
+#include <filesystem>
+#include <mutex>
+#include <set>
+#include <thread>
+
+#include "base/file.h"
+#include "base/nearest.h"
+#include "gates/blind_spots.h"
+#include "gates/bundle_writer.h"
+#include "gates/run_context.h"
+
+namespace flipgate {
+namespace {
+
+using fg::ErrorKind;
+using fg::Json;
+using fg::Result;
+using fg::Status;
+
+constexpr size_t kResidentEngines = 8;
+constexpr std::chrono::seconds kStartLimit{60};
+// What an engine sees of the caller's environment; no FG_ variable is among them.
+const std::vector<std::string> kPassed = {"PATH", "HOME",   "TMPDIR",
+                                          "LANG", "LC_ALL", "LD_LIBRARY_PATH"};
+
+std::string UtcNow() {
+  const std::time_t now = std::time(nullptr);
+  std::tm utc;
+  gmtime_r(&now, &utc);
+  char text[32];
+  std::strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%SZ", &utc);
+  return text;
+}
+
+double SecondsSince(std::chrono::steady_clock::time_point start) {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+}
+
+// A temporary folder that goes with the object.
+class ScratchFolder {
+ public:
+  static Result<ScratchFolder> Make() {
+    std::string pattern = (std::filesystem::temp_directory_path() / "flipgate-XXXXXX").string();
+    if (::mkdtemp(pattern.data()) == nullptr) {
+      return Status(ErrorKind::kIo,
+                    pattern + ": cannot make a temporary folder; is TMPDIR writable?");
+    }
+    return ScratchFolder(pattern);
+  }
+  ScratchFolder(ScratchFolder&& other) noexcept : path_(std::exchange(other.path_, "")) {}
+  ~ScratchFolder() {
+    std::error_code ignored;
+    if (!path_.empty()) std::filesystem::remove_all(path_, ignored);
+  }
+  const std::string& path() const { return path_; }
+
+ private:
+  explicit ScratchFolder(std::string path) : path_(std::move(path)) {}
+  std::string path_;
+};
+
+// hello of one arm with nothing set, from a process of its own.
+Result<Json> Hello(EnginePool& pool, Arm arm, const std::string& fault) {
+  EngineKey key{ArmName(arm), {{"FG_THREADS", "1"}}, ""};
+  if (arm == Arm::kHead && !fault.empty()) key.variables["FG_FAULT"] = fault;
+  Asked failure;
+  auto lease = pool.Fresh(key, fg::After(kStartLimit), &failure);
+  if (!lease.ok()) return Status(ErrorKind::kIo, lease.status().message());
+  return lease->engine().hello;
+}
+
+// The matrix and the engine must speak of the same gates.
+Status CheckGates(const Matrix& matrix, const std::vector<HelloGate>& gates) {
+  std::vector<std::string> known;
+  for (const HelloGate& gate : gates) known.push_back(gate.name);
+  for (const GateSpec& spec : matrix.gates()) {
+    const auto gate = std::find_if(gates.begin(), gates.end(),
+                                   [&](const HelloGate& g) { return g.name == spec.name; });
+    if (gate == gates.end()) {
+      return Status(ErrorKind::kUsage, "the matrix names gate '" + spec.name +
+                                           "', which head does not know" +
+                                           fg::DidYouMean(spec.name, known));
+    }
+    if (std::set(gate->needs.begin(), gate->needs.end()) !=
+        std::set(spec.needs.begin(), spec.needs.end())) {
+      return Status(
+          ErrorKind::kUsage,
+          fmt::format("gate '{}' needs [{}] by the matrix, but [{}] by head's hello", spec.name,
+                      fmt::join(spec.needs, ", "), fmt::join(gate->needs, ", ")));
+    }
+    if ((gate->bits == "same") != spec.same_bits) {
+      return Status(ErrorKind::kUsage,
+                    fmt::format("gate '{}' has bits: {} by the matrix, but {} by head's hello",
+                                spec.name, spec.same_bits ? "same" : "other", gate->bits));
+    }
+  }
+  for (const HelloGate& gate : gates) {
+    if (matrix.FindGate(gate.name) == nullptr) {
+      return Status(ErrorKind::kUsage,
+                    "head knows gate '" + gate.name + "', which the matrix lacks: add its row");
+    }
+  }
+  return Status::Ok();
+}
+
+// A binary whose recorded revision is not the pinned one is no measuring instrument.
+Status CheckSnapshot(const RunOptions& options, const Json& hello) {
+  const std::string hash = hello.value("build", Json::object()).value("engine_hash", "");
+  if (options.snapshot.engine.empty() || hash == options.snapshot.engine) return Status::Ok();
+  return Status(ErrorKind::kUsage,
+                fmt::format("the snapshot's program says engine hash {}, but {} is pinned; "
+                            "remove it from the cache and run `flipgate snapshot` again",
+                            hash, options.snapshot.engine));
+}
+
+class Run {
+ public:
+  Run(const RunOptions& options, std::string scratch, EnginePool& pool, ModelStore& models)
+      : options_(options), scratch_(std::move(scratch)) {
+    state_.options = &options;
+    state_.pool = &pool;
+    state_.models = &models;
+  }
+
+  Status Prepare();
+  Result<RunSummary> Execute();
+
+ private:
+  CellResult RunOnce(const CellId& cell, int attempt);
+  Status RunCell(const CellId& cell);
+  Status BookModels();
+  void Work();
+  Result<std::vector<BlindSpot>> FindBlindSpots();
+
+  const RunOptions& options_;
+  const std::string scratch_;
+  RunState state_;
+  BundleHeader header_;
+  std::vector<CellId> all_, selected_;
+  std::unique_ptr<BundleWriter> writer_;
+  std::atomic<size_t> next_{0};
+  std::mutex mutex_;  // guards the three below
+  size_t done_ = 0;
+  std::set<std::string> reached_;
+  Status failed_;
+};
+
+Status Run::Prepare() {
+  FG_ASSIGN_OR_RETURN(const Json hello, Hello(*state_.pool, Arm::kHead, options_.fault));
+  state_.head_gates = HelloGates(hello);
+  const Json device = hello.value("device", Json::object());
+  state_.levels = device.value("levels", std::vector<std::string>{});
+  const std::string hardware_class = device.value("class", "");
+  if (hardware_class != options_.hardware_class) {
+    return Status(ErrorKind::kUsage, fmt::format("head runs on class '{}', but the run is for '{}'",
+                                                 hardware_class, options_.hardware_class));
+  }
+  FG_RETURN_IF_ERROR(CheckGates(options_.matrix, state_.head_gates));
+  if (!options_.snapshot_program.empty()) {
+    FG_ASSIGN_OR_RETURN(const Json snapshot, Hello(*state_.pool, Arm::kSnapshot, ""));
+    FG_RETURN_IF_ERROR(CheckSnapshot(options_, snapshot));
+    state_.snapshot_gates = HelloGates(snapshot);
+  }
+  FG_ASSIGN_OR_RETURN(selected_,
+                      SelectCells(options_.matrix, options_.hardware_class, options_.selection));
+  all_ = options_.matrix.Cells(options_.hardware_class);
+
+  header_.subject = options_.subject;
+  header_.hardware_class = options_.hardware_class;
+  header_.device = device;
+  header_.build = hello.value("build", Json::object());
+  header_.gates = hello.value("gates", Json::array());
+  header_.hashes = options_.hashes;
+  header_.snapshot = options_.snapshot;
+  header_.started = UtcNow();
+  header_.fault = options_.fault;
+  header_.variables = {{"FG_THREADS", "1"}};
+  header_.selection = options_.selection.cells;
+  for (const std::string& kind : options_.selection.without)
+    header_.selection.push_back("without " + kind);
+  header_.jobs = options_.jobs;
+  return Status::Ok();
+}
+
+CellResult Run::RunOnce(const CellId& cell, int attempt) {
+  const auto& kinds = AllEvidenceKinds();
+  const auto kind = std::find_if(kinds.begin(), kinds.end(),
+                                 [&](const EvidenceKind& k) { return k.name == cell.kind; });
+  const EvidenceSpec& spec = *options_.matrix.FindEvidence(cell.kind);
+  std::string folder =
+      fmt::format("{}/{}-{}-{}-{}", scratch_, cell.kind, cell.gate, cell.model, attempt);
+  if (const Status made = fg::MakeFolders(folder); !made.ok())
+    return CellResult::Error(made.message());
+  RunContext context(state_, cell, fg::After(std::chrono::milliseconds(spec.timeout_ms)), folder);
+  const auto start = std::chrono::steady_clock::now();
+  CellResult result;
+  try {
+    result = kind->run(context, cell);
+  } catch (const Json::exception& wrong) {
+    // A member of another type than the protocol says: the engine's fault, not the harness's.
+    result = CellResult::Fail(
+        "protocol", std::string("an answer's member is of a wrong type: ") + wrong.what());
+  }
+  result.seconds = SecondsSince(start);
+  std::error_code ignored;
+  std::filesystem::remove_all(folder, ignored);
+  return result;
+}
+
+// A failing cell runs twice more: all fail is `fail`, else `flaky`. Nothing else is repeated.
+Status Run::RunCell(const CellId& cell) {
+  CellResult result = RunOnce(cell, 0);
+  std::vector<std::string> runs;
+  if (result.outcome == Outcome::kFail) {
+    runs.push_back(OutcomeName(result.outcome));
+    for (int attempt = 1; attempt <= 2; ++attempt) {
+      const CellResult again = RunOnce(cell, attempt);
+      runs.push_back(OutcomeName(again.outcome));
+      if (again.outcome == Outcome::kFail) continue;
+      result.outcome = Outcome::kFlaky;
+      result.reason = fmt::format("failed, then run {} ended as {}: {}", attempt + 1,
+                                  OutcomeName(again.outcome), result.reason);
+      break;
+    }
+  }
+  FG_RETURN_IF_ERROR(writer_->Add(cell, result, runs));
+  std::lock_guard lock(mutex_);
+  ++done_;
+  reached_.insert(result.labels.begin(), result.labels.end());
+  if (options_.on_cell) options_.on_cell(cell, result, done_, all_.size());
+  return Status::Ok();
+}
+
+void Run::Work() {
+  for (size_t i = next_++; i < selected_.size(); i = next_++) {
+    const Status status = RunCell(selected_[i]);
+    if (status.ok()) continue;
+    std::lock_guard lock(mutex_);
+    failed_ = status;
+    next_ = selected_.size();
+  }
+}
+
+// What load says of each model in scope, and the sums before any cell runs: a wrong model is a
+// matter of configuration, not of one cell.
+Status Run::BookModels() {
+  std::set<std::string> names;
+  for (const CellId& cell : selected_) names.insert(cell.model);
+  for (const std::string& name : names) {
+    FG_RETURN_IF_ERROR(state_.models->Path(name).status());
+    const CellId cell{"load", kDefaultRow, name};
+    RunContext context(state_, cell, fg::After(kStartLimit), scratch_);
+    auto engine = context.Engine(Arm::kHead, {}, name);
+    if (!engine.ok()) {
+      if (options_.on_note) options_.on_note("model '" + name + "': " + engine.status().message());
+      continue;  // the cells of this model say the same as their outcome
+    }
+    Json loaded = engine->load();
+    for (const char* member : {"id", "ok", "milliseconds", "memory"}) loaded.erase(member);
+    FG_RETURN_IF_ERROR(writer_->AddModel(name, std::move(loaded)));
+  }
+  return Status::Ok();
+}
+
+Result<std::vector<BlindSpot>> Run::FindBlindSpots() {
+  std::vector<BlindSpot> spots;
+  std::set<std::string> seen, names;
+  for (const CellId& cell : selected_) names.insert(cell.model);
+  for (const std::string& name : names) {
+    const CellId cell{"labels", kDefaultRow, name};
+    RunContext context(state_, cell, fg::After(kStartLimit), scratch_);
+    auto used = DefaultLabels(context, name);
+    if (!used.ok()) {
+      if (options_.on_note)
+        options_.on_note("blind spots of '" + name + "' are not known: " + used.status().message());
+      continue;
+    }
+    for (const BlindSpot& spot : Unreached(*used, reached_)) {
+      if (seen.insert(spot.phase + spot.op + spot.label).second) spots.push_back(spot);
+    }
+  }
+  return spots;
+}
+
+Result<RunSummary> Run::Execute() {
+  const auto start = std::chrono::steady_clock::now();
+  FG_ASSIGN_OR_RETURN(writer_, BundleWriter::Create(options_.out, header_, options_.matrix, all_,
+                                                    options_.waivers));
+  FG_RETURN_IF_ERROR(BookModels());
+  for (const CellId& cell : all_) {
+    if (std::find(selected_.begin(), selected_.end(), cell) != selected_.end()) continue;
+    FG_RETURN_IF_ERROR(writer_->Add(cell, CellResult::Skipped("not selected")));
+    std::lock_guard lock(mutex_);
+    ++done_;
+  }
+  std::vector<std::thread> workers;
+  for (int64_t i = 1; i < options_.jobs; ++i) workers.emplace_back([this] { Work(); });
+  Work();
+  for (std::thread& worker : workers) worker.join();
+  FG_RETURN_IF_ERROR(failed_);
+  FG_ASSIGN_OR_RETURN(auto spots, FindBlindSpots());
+  RunSummary summary;
+  FG_ASSIGN_OR_RETURN(summary.bundle, writer_->Finish(std::move(spots), SecondsSince(start)));
+  summary.bundle_path = options_.out + "/bundle.json";
+  return summary;
+}
+
+}  // namespace
+
+Result<RunSummary> RunMatrix(const RunOptions& options) {
+  FG_ASSIGN_OR_RETURN(ScratchFolder scratch, ScratchFolder::Make());
+  const std::vector<std::string> passed = fg::PassedEnvironment(kPassed);
+  std::vector<EngineCommand> commands = {{"head", options.engine}};
+  if (!options.snapshot_program.empty())
+    commands.push_back({"snapshot", {options.snapshot_program}});
+  EnginePool pool(commands, passed, kResidentEngines);
+  ModelStore models(options.project, options.matrix, options.engine, passed);
+  Run run(options, scratch.path(), pool, models);
+  FG_RETURN_IF_ERROR(run.Prepare());
+  return run.Execute();
+}
+
+}  // namespace flipgate
