@@ -23,7 +23,7 @@ namespace fg {
 // the wake-up: one item is `work` multiplications or the like. Small operations stay on one thread.
 // No bit depends on it.
 constexpr int64_t GrainFor(int64_t work, int64_t multiple = 1) {
-  constexpr int64_t kShareWork = int64_t{1} << 17;
+  constexpr int64_t kShareWork = int64_t{1} << 19;
   const int64_t items = (kShareWork + work - 1) / work;
   return (items + multiple - 1) / multiple * multiple;
 }

@@ -36,11 +36,11 @@ TEST(CpuContext, SharesEveryIndexOutOnce) {
 }
 
 TEST(CpuContext, SmallWorkStaysWhole) {
-  EXPECT_EQ(GrainFor(1 << 17), 1);
-  EXPECT_EQ(GrainFor((1 << 17) - 1), 2);
-  EXPECT_EQ(GrainFor(256), 512);
-  EXPECT_EQ(GrainFor(1 << 20, 32), 32);
-  EXPECT_EQ(GrainFor(4096, 24), 48);
+  EXPECT_EQ(GrainFor(1 << 19), 1);
+  EXPECT_EQ(GrainFor((1 << 19) - 1), 2);
+  EXPECT_EQ(GrainFor(256), 2048);
+  EXPECT_EQ(GrainFor(1 << 22, 32), 32);
+  EXPECT_EQ(GrainFor(16384, 24), 48);
 }
 
 TEST(CpuContext, ScoresAreEachThreadsOwn) {

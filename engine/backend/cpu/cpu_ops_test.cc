@@ -16,7 +16,7 @@ TEST(RunOps, NormSwigluAddExpGatherEmbedAreRight) {
   for (const char* threads : {"FG_THREADS=1", "FG_THREADS=3"}) {
     Fixture fixture({threads});
     CpuContext& context = fixture.context;
-    const int64_t rows = 700, n = 300;  // enough work for several threads
+    const int64_t rows = 6000, n = 300;  // enough work for several threads
     const std::vector<float> x = RandomValues(rows * n, 1, 4.0f), u = RandomValues(rows * n, 2),
                              w = RandomValues(n, 3);
     std::vector<double> norm(rows * n), swiglu(rows * n), sum(rows * n), exp(rows * n);
@@ -65,7 +65,7 @@ TEST(RunOps, EmbedTakesRowsOfTheTable) {
 }
 
 TEST(RunOps, AttentionReadsWhatKvStoreWrote) {
-  const int64_t rows = 40, heads = 4, kv_heads = 2, dim = 32, positions = 50;
+  const int64_t rows = 200, heads = 4, kv_heads = 2, dim = 32, positions = 210;
   const std::vector<float> q = RandomValues(rows * heads * dim, 1),
                            k = RandomValues(positions * kv_heads * dim, 2),
                            v = RandomValues(positions * kv_heads * dim, 3);
@@ -111,13 +111,13 @@ TEST(RunOps, AttentionReadsWhatKvStoreWrote) {
 }
 
 TEST(RunOps, RopeTurnsEachRowToItsPosition) {
-  const int64_t rows = 300, heads = 8, dim = 64;
-  const RopeTable table = MakeRopeTable(400, dim, 10000.0);
+  const int64_t rows = 3000, heads = 8, dim = 64;
+  const RopeTable table = MakeRopeTable(3100, dim, 10000.0);
   const std::vector<float> x = RandomValues(rows * heads * dim, 1);
   std::vector<int32_t> positions(rows);
   std::vector<double> want(x.size());
   for (int64_t row = 0; row < rows; ++row) {
-    positions[row] = static_cast<int32_t>(399 - row);
+    positions[row] = static_cast<int32_t>(3099 - row);
     for (int64_t at = row * heads * dim; at < (row + 1) * heads * dim; at += dim) {
       for (int64_t i = 0; i < dim / 2; ++i) {
         const double angle = positions[row] * std::pow(10000.0, -2.0 * i / dim);
@@ -138,10 +138,10 @@ TEST(RunOps, RopeTurnsEachRowToItsPosition) {
 
 TEST(RunOps, QuantizeRowsIsThePlane) {
   Fixture fixture({"FG_THREADS=2"}), coarse({"FG_FAULT=coarse_activations"});
-  const std::vector<float> x = RandomValues(600 * 256, 1);
-  std::vector<ActivationChunk> plane(600 * 8), other(600 * 8);
-  RunQuantizeRows(fixture.context, x.data(), 600, 256, plane.data(), Phase::kPrefill);
-  RunQuantizeRows(coarse.context, x.data(), 600, 256, other.data(), Phase::kPrefill);
+  const std::vector<float> x = RandomValues(6000 * 256, 1);
+  std::vector<ActivationChunk> plane(6000 * 8), other(6000 * 8);
+  RunQuantizeRows(fixture.context, x.data(), 6000, 256, plane.data(), Phase::kPrefill);
+  RunQuantizeRows(coarse.context, x.data(), 6000, 256, other.data(), Phase::kPrefill);
   double worst = 0, worst_coarse = 0;
   for (size_t i = 0; i < x.size(); ++i) {
     worst = std::max(worst, std::fabs(plane[i / 32].q[i % 32] * double{plane[i / 32].d} - x[i]));
