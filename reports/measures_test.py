@@ -44,6 +44,8 @@ class Memory(unittest.TestCase):
         self.assertEqual(measures.MemorySide.of(side).file_backed, {"weights"})
         side["booked_anonymous"] += side["now"]["weights"]
         self.assertEqual(measures.MemorySide.of(side).file_backed, frozenset())
+        for now in ({"kv": 5}, {"kv": 5, "weights": 0}):
+            self.assertEqual(measures.MemorySide.of({**side, "now": now, "booked_anonymous": 5}).file_backed, frozenset())
 
     def test_an_unknown_category_is_shown_before_the_known(self):
         figures = bundle_testing.figures("memory_two_way", "FG_MMQ", "small-k")

@@ -1,0 +1,297 @@
+"""Tests of the page itself: whole, self-contained, safe with a hostile bundle, readable, and of the command."""
+
+import contextlib
+import io
+import os
+import re
+import subprocess
+import sys
+import tempfile
+import unittest
+from html.parser import HTMLParser
+from unittest import mock
+
+import bundle_testing
+import render
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+# Elements that have no end.
+VOID = {"meta", "br", "hr", "img", "link", "input"}
+
+
+class Page(HTMLParser):
+    """What a browser would see: elements, ids, links, text."""
+
+    def __init__(self, text):
+        super().__init__()
+        self.tags, self.ids, self.attributes, self.text, self.open, self.unbalanced = [], [], [], [], [], []
+        self.feed(text)
+        self.close()
+
+    def handle_starttag(self, tag, attrs):
+        self.tags.append((tag, dict(attrs)))
+        self.attributes += [(tag, name, value or "") for name, value in attrs]
+        self.ids += [value for name, value in attrs if name == "id"]
+        if tag not in VOID:
+            self.open.append(tag)
+
+    def handle_startendtag(self, tag, attrs):
+        self.handle_starttag(tag, attrs)
+        if tag not in VOID:
+            self.open.pop()
+
+    def handle_endtag(self, tag):
+        if not self.open or self.open.pop() != tag:
+            self.unbalanced.append((tag, self.getpos()))
+
+    def handle_data(self, data):
+        if "style" not in self.open:
+            self.text.append(data)
+
+    def words(self):
+        return " ".join(" ".join(self.text).split())
+
+
+class RenderTest(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.folder = folder.name
+
+    def page(self, bundle=None):
+        if bundle is not None:
+            bundle_testing.write_bundle(self.folder, bundle)
+        self.source = render.render(self.folder)
+        return Page(self.source)
+
+
+class Whole(RenderTest):
+    def check(self, page, cells):
+        self.assertEqual(page.unbalanced, [])
+        self.assertEqual(page.open, [])
+        self.assertEqual(len(page.ids), len(set(page.ids)))
+        for cell in cells:
+            self.assertIn(cell, page.words())
+            self.assertIn(cell, page.ids)
+        for tag, name, value in page.attributes:
+            if name in ("href", "xlink:href"):
+                self.assertTrue(value.startswith("#") and value[1:] in page.ids, f"<{tag} {name}={value}> leads nowhere")
+
+    def check_self_contained(self, page):
+        self.assertNotRegex(self.source, r"(?i)https?:|file:|//[a-z]|@import|javascript:")
+        for tag, name, value in page.attributes:
+            self.assertNotIn(name, ("src", "srcset", "action", "ping", "poster"), tag)
+            self.assertFalse(name.startswith("on"), f"<{tag} {name}>")
+        self.assertFalse({tag for tag, _ in page.tags} & {"script", "link", "iframe", "object", "img", "base", "form"})
+        self.assertNotRegex(self.source, r"url\((?!#)")
+
+    def test_a_proven_bundle(self):
+        bundle = bundle_testing.make_bundle()
+        page = self.page(bundle)
+        self.check(page, [f"{c['kind']}/{c['gate']}/{c['model']}" for c in bundle["cells"]])
+        self.check_self_contained(page)
+        words = page.words()
+        for text in ("✓ proven", "41 cells: 41 pass", "Example Processor 3000 @ 2.40GHz", "0123456789ab clean", "shared with default : pass",
+                     "n/a its bits differ; the lattice holds it on and varies the rest", "promoted, other bits", "11 plain, avx2 1 3 64 61",
+                     "None listed", "flipgate verify OUT", "GNU 12.2.0", "FG_THREADS", bundle["content_sha256"], bundle["hashes"]["suite"]):
+            self.assertIn(text, words)
+        for text in ("Fault planted", "The run was cut off", "contradicts itself", "Why it is", "A part of the matrix"):
+            self.assertNotIn(text, words)
+
+    def test_a_refuted_bundle_with_every_outcome(self):
+        bundle = bundle_testing.bad_bundle(self.folder)
+        page = self.page()
+        self.check(page, [f"{c['kind']}/{c['gate']}/{c['model']}" for c in bundle["cells"]] + bundle["pending"])
+        self.check_self_contained(page)
+        words = page.words()
+        for text in ("✗ refuted", "Fault planted: nibbles_swapped", "The run was cut off 2 cells of 41", "0123456789ab dirty", "✗ fail waived",
+                     "≈ flaky", "∅ unsupported", "– skipped", "! error", "… pending", "Runs fail, fail, pass", "2026-11-01 expired",
+                     "labels.json is missing", "streams.json , 29 B, intact:", "gemm.f16.q6_K matmul prefill 9",
+                     "prompt 'creation', step 7: snapshot chose 412"):
+            self.assertIn(text, words)
+        self.assertEqual(words.count("✗ fail waived"), 2)  # in the matrix and at the cell
+
+    def test_unproven_error_and_a_part(self):
+        bundle = bundle_testing.make_bundle()
+        bundle.update(verdict="unproven", reasons=["39 cells skipped: a, b"], selection=["parity/default", "without quality"])
+        bundle["snapshot"] = dict.fromkeys(bundle["snapshot"], "") | {"absent": "head is the snapshot, so there is nothing to contrast"}
+        words = self.page(bundle).words()
+        for text in ("? unproven", "Why it is unproven 39 cells skipped: a, b", "The run was told: parity/default , without quality",
+                     "head is the snapshot, so there is nothing to contrast"):
+            self.assertIn(text, words)
+        bundle.update(verdict="error", reasons=["1 cell ended in an error: x"])
+        self.assertIn("Why it is an error 1 cell ended", self.page(bundle).words())
+
+    def test_many_reasons_are_all_there(self):
+        bundle = {**bundle_testing.make_bundle(), "verdict": "unproven", "reasons": [f"reason {i}." for i in range(20)]}
+        words = self.page(bundle).words()
+        self.assertIn("12 more", words)
+        for i in range(20):
+            self.assertIn(f"reason {i}.", words)
+
+    def test_no_cell_measured_memory(self):
+        bundle = bundle_testing.make_bundle()
+        bundle["cells"] = [c for c in bundle["cells"] if c["kind"] != "memory_two_way"]
+        page = self.page(bundle)
+        self.assertNotIn("svg", {tag for tag, _ in page.tags})
+        self.assertIn("No cell of this run measured memory.", page.words())
+
+    def test_a_bundle_without_any_cell(self):
+        bundle = bundle_testing.make_bundle()
+        bundle.update(cells=[], pairs=[], models={}, verdict="unproven", gates=[], device={}, build={}, variables={})
+        page = self.page(bundle)
+        self.assertEqual(page.unbalanced, [])
+        self.assertIn("0 cells", page.words())
+
+    def test_a_contradiction_is_said(self):
+        bundle = bundle_testing.make_bundle()
+        bundle_testing.end_cell(bundle, "parity/default/small-k", "fail", "no")
+        self.assertIn("This bundle contradicts itself it says proven, but 1 cell did not pass", self.page(bundle).words())
+
+    def test_the_same_bundle_gives_the_same_page(self):
+        bundle = bundle_testing.make_bundle()
+        self.page(bundle)
+        first = self.source
+        self.page(bundle)
+        self.assertEqual(self.source, first)
+
+
+class Hostile(RenderTest):
+    ATTACK = "\"'><script>alert(1)</script><img src=x onerror=alert(1)>{{ 7*7 }}{% raw %}&amp;</style></svg>"
+
+    # What the page looks up, so that the rest is still shown; another word is refused (bundle_view_test.py).
+    WORDS = {"kind", "outcome", "runs", "status", "verdict", "pending"}
+
+    def poison(self, value):
+        if isinstance(value, dict):
+            return {k: v if k in self.WORDS else self.poison(v) for k, v in value.items()}
+        if isinstance(value, list):
+            return [self.poison(v) for v in value]
+        return value + self.ATTACK if isinstance(value, str) else value
+
+    def test_every_text_of_the_bundle_is_a_text_on_the_page(self):
+        poisoned = self.poison(bundle_testing.bad_bundle(self.folder))
+        for table in (poisoned["device"], poisoned["variables"], poisoned["hashes"], poisoned["build"]["toolchain"]):
+            table[self.ATTACK] = "a name of an attacker's"
+        poisoned["models"][self.ATTACK] = {"model": {"tensors": {self.ATTACK: 1}}}
+        for cell in poisoned["cells"]:
+            cell["figures"][self.ATTACK] = 1
+            if "on" in cell["figures"]:
+                cell["figures"]["on"]["now"][self.ATTACK] = 1 << 20
+        page = self.page(poisoned)
+        self.assertEqual(page.unbalanced, [])
+        self.assertFalse({tag for tag, _ in page.tags} & {"script", "img"})
+        self.assertFalse([a for a in page.attributes if a[1].startswith("on")])
+        self.assertGreater(page.words().count("<script>alert(1)</script>"), 400)
+        self.assertNotIn("49", re.findall(r"script>(\S{1,3})", page.words()))
+        self.assertEqual(self.source.count("</style>"), 1)
+
+    def test_raw_files_are_reached_by_their_sum_alone(self):
+        bundle = bundle_testing.make_bundle()
+        bundle["cells"][0]["attachments"] = [{"name": "../../etc/passwd", "sha256": "../../../../etc/passwd", "bytes": 1}]
+        words = self.page(bundle).words()
+        self.assertIn("../../etc/passwd is no sha256", words)
+        self.assertNotIn("root:", words)
+
+
+class Readable(RenderTest):
+    def test_tables_and_plot_are_told_to_those_who_do_not_see_them(self):
+        page = self.page(bundle_testing.make_bundle())
+        for tag, attributes in page.tags:
+            if tag == "th":
+                self.assertIn(attributes.get("scope"), ("row", "col"))
+        plot = next(a for tag, a in page.tags if tag == "svg")
+        self.assertEqual(plot["role"], "img")
+        self.assertIn("FG_MMQ on small-k: 9.3 MiB with the gate on, 18.8 MiB off", plot["aria-label"])
+        self.assertEqual(next(a for tag, a in page.tags if tag == "html")["lang"], "en")
+
+    def test_contrast(self):
+        with open(os.path.join(HERE, "page.css"), encoding="utf-8") as file:
+            css = file.read()
+        schemes = re.findall(r":root \{(.*?)\}", css, re.S)
+        self.assertEqual(len(schemes), 3)  # light, dark, print
+        words = ("pass", "fail", "flaky", "unsupported", "skipped", "error")
+        pairs = [(w, f"{w}-ground") for w in words] + [(t, g) for t in ("ink", "muted", "link") for g in ("ground", "surface")]
+        for scheme in schemes:
+            colours = dict(re.findall(r"--([\w-]+): (#[0-9a-f]{6});", scheme))
+            for text, ground in pairs:
+                self.assertGreaterEqual(contrast(colours[text], colours[ground]), 4.5, f"{text} on {ground}")
+
+
+def contrast(a, b):
+    """The contrast ratio of WCAG 2."""
+    def luminance(colour):
+        channels = [int(colour[i : i + 2], 16) / 255 for i in (1, 3, 5)]
+        linear = [c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in channels]
+        return sum(w * c for w, c in zip((0.2126, 0.7152, 0.0722), linear))
+    dark, light = sorted((luminance(a), luminance(b)))
+    return (light + 0.05) / (dark + 0.05)
+
+
+class Command(RenderTest):
+    def run_command(self, *arguments):
+        return subprocess.run([sys.executable, os.path.join(HERE, "render.py"), *arguments], capture_output=True, text=True, timeout=120,
+                              cwd=self.folder, env={**os.environ, "PYTHONDONTWRITEBYTECODE": "1"})
+
+    def test_it_writes_the_page_beside_the_bundle(self):
+        bundle_testing.write_bundle(self.folder, bundle_testing.make_bundle())
+        result = self.run_command(self.folder)
+        path = os.path.join(self.folder, "report.html")
+        self.assertEqual((result.returncode, result.stdout, result.stderr), (0, path + "\n", ""))
+        with open(path, encoding="utf-8") as file:
+            self.assertTrue(file.read().startswith("<!DOCTYPE html>"))
+        self.assertEqual(sorted(os.listdir(self.folder)), ["bundle.json", "report.html"])
+
+    def test_from_the_folder_itself(self):
+        bundle_testing.write_bundle(self.folder, bundle_testing.make_bundle())
+        self.assertEqual(self.run_command(".").returncode, 0)
+        self.assertTrue(os.path.exists(os.path.join(self.folder, "report.html")))
+
+    def test_help_and_usage(self):
+        result = self.run_command("--help")
+        self.assertEqual((result.returncode, result.stderr), (0, ""))
+        self.assertIn("OUT_DIR", result.stdout)
+        for arguments in ((), ("a", "b"), ("--nope", "a")):
+            self.assertEqual(self.run_command(*arguments).returncode, 2, arguments)
+
+    def test_a_refusal_is_one_line_and_leaves_the_old_page(self):
+        bundle = bundle_testing.make_bundle()
+        del bundle["rows"]
+        bundle_testing.write_bundle(self.folder, bundle)
+        page = os.path.join(self.folder, "report.html")
+        with open(page, "w", encoding="utf-8") as file:
+            file.write("old")
+        result = self.run_command(self.folder)
+        self.assertEqual((result.returncode, result.stdout, result.stderr), (2, "", "render.py: bundle.json: lacks the member 'rows'\n"))
+        with open(page, encoding="utf-8") as file:
+            self.assertEqual(file.read(), "old")
+
+    def test_no_folder(self):
+        result = self.run_command("nowhere")
+        self.assertEqual((result.returncode, result.stderr), (2, "render.py: nowhere/bundle.json: cannot be read (No such file or directory); "
+                                                              "give the folder that `flipgate run` wrote\n"))
+
+    def test_a_page_that_cannot_be_written(self):
+        bundle_testing.write_bundle(self.folder, bundle_testing.make_bundle())
+        os.mkdir(os.path.join(self.folder, "report.html"))
+        result = self.run_command(self.folder)
+        self.assertEqual(result.returncode, 2)
+        self.assertEqual(result.stderr, f"render.py: {self.folder}/report.html: cannot be written (Is a directory)\n")
+        self.assertEqual(sorted(os.listdir(self.folder)), ["bundle.json", "report.html"])
+
+    def test_a_write_that_stops_half_way_leaves_the_old_page(self):
+        bundle_testing.write_bundle(self.folder, bundle_testing.make_bundle())
+        page = os.path.join(self.folder, "report.html")
+        with open(page, "w", encoding="utf-8") as file:
+            file.write("old")
+        errors = io.StringIO()
+        with mock.patch("os.replace", side_effect=OSError(28, "No space left on device")), contextlib.redirect_stderr(errors):
+            self.assertEqual(render.main([self.folder]), 2)
+        self.assertEqual(errors.getvalue(), f"render.py: {page}: cannot be written (No space left on device)\n")
+        with open(page, encoding="utf-8") as file:
+            self.assertEqual(file.read(), "old")
+        self.assertEqual(sorted(os.listdir(self.folder)), ["bundle.json", "report.html"])
+
+
+if __name__ == "__main__":
+    unittest.main()
