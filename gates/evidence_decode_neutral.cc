@@ -115,7 +115,7 @@ fg::Result<CellResult> CompareSettings(RunContext& context, const CellId& cell) 
   FG_ASSIGN_OR_RETURN(
       const ModelPins pins,
       LoadModelPins(context.project(), context.spec().Text("pins"), cell.model, first.sha256));
-  const PinsComparison oracle = CompareWithPins(first.streams, pins);
+  const PinsComparison oracle = CompareWithPins(first.streams, first.labels, pins);
   CellResult result;
   if (leak) {
     result = CellResult::Fail("leak", *leak);

@@ -81,7 +81,7 @@ fg::Result<CellResult> Contrast(RunContext& context, const CellId& cell) {
                                                     {"labels", now.labels},
                                                     {"streams", StreamsJson(now.streams)}}}}
                                              .dump(1)}};
-  const PinsComparison oracle = CompareWithPins(now.streams, pins);
+  const PinsComparison oracle = CompareWithPins(now.streams, now.labels, pins);
   result.figures = {{"prompts", prompts.size()},
                     {"tokens_compared", CountTokens(now.streams)},
                     {"oracle_tokens_compared", oracle.compared},

@@ -102,7 +102,8 @@ fg::Result<CellResult> WalkLattice(RunContext& context, const CellId& cell) {
   FG_ASSIGN_OR_RETURN(
       const ModelPins pins,
       LoadModelPins(context.project(), context.spec().Text("pins"), cell.model, walk.sha256));
-  const PinsComparison oracle = CompareWithPins(walk.first, pins);
+  const PinsComparison oracle =
+      CompareWithPins(walk.first, {walk.labels.begin(), walk.labels.end()}, pins);
   CellResult result;
   if (walk.fork) {
     result = CellResult::Fail("fork", *walk.fork);

@@ -30,7 +30,8 @@ int64_t SystemAnonymous(const Json& memory) {
 Side ReadSide(const std::string& name, const Json& before, const Json& after) {
   Side side;
   side.name = name;
-  for (const auto& [category, entry] : after.value("categories", Json::object()).items()) {
+  const Json categories = after.value("categories", Json::object());
+  for (const auto& [category, entry] : categories.items()) {
     side.now[category] = entry.value("now", int64_t{0});
     side.peak[category] = entry.value("peak", int64_t{0});
     side.peak_total += side.peak[category];

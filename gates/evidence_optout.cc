@@ -113,7 +113,7 @@ fg::Result<CellResult> CheckWayOut(RunContext& context, const CellId& cell) {
   int64_t checked = 0;
   FG_ASSIGN_OR_RETURN(const auto label, LabelFault(context, now, &checked));
   const auto fork = FindFork(old.streams, "snapshot", now.streams, "head");
-  const PinsComparison oracle = CompareWithPins(now.streams, pins);
+  const PinsComparison oracle = CompareWithPins(now.streams, now.labels, pins);
   CellResult result;
   if (label) {
     result = CellResult::Fail("label", *label);

@@ -23,7 +23,8 @@ struct Tally {
   int64_t ops = 0, values = 0, noise = 0, rounding = 0, bug = 0;  // operations
   double op_worst = 0;
   int64_t logits = 0, tokens = 0, free = 0;  // models
-  double logit_worst = 0;                    // largest deviation
+  double logit_worst = 0, tolerance = 0;     // largest deviation, and what rounding explains
+  std::string path;                          // whose tolerance: "int8", "f16"
   std::set<std::string> labels;
   std::map<std::string, int64_t> op_labels;  // matmul labels that the operations reached
   std::optional<std::string> fault;
@@ -133,21 +134,32 @@ fg::Status CheckLogits(RunContext& context, const Variables& variables, const st
   const std::string sum = engine.load().value("model", Json::object()).value("sha256", "");
   FG_ASSIGN_OR_RETURN(const ModelPins pins,
                       LoadModelPins(context.project(), context.spec().Text("pins"), model, sum));
+  const double factor =
+      context.matrix().FindTolerance(context.spec().agreement.at("logits"))->value;
+  std::map<std::string, Logits> scored;
   for (const PromptPins& prompt : pins.prompts) {
     std::vector<int64_t> tokens = prompt.ids;
     tokens.insert(tokens.end(), prompt.tokens.begin(), prompt.tokens.end());
     const int64_t first = static_cast<int64_t>(prompt.ids.size()) - 1;
-    FG_ASSIGN_OR_RETURN(const Logits logits, Score(context, engine, tokens, first, prompt.name));
+    FG_ASSIGN_OR_RETURN(Logits logits, Score(context, engine, tokens, first, prompt.name));
     if (logits.vocabulary != prompt.vocabulary) {
       return fg::Status(fg::ErrorKind::kUsage,
                         "the pinned logits have another vocabulary than the model");
     }
-    for (int64_t step = 0; step < logits.rows; ++step) {
-      CheckStep(prompt, pins.tolerance, static_cast<size_t>(step), logits.row(step), tally);
-    }
+    scored[prompt.name] = std::move(logits);
   }
   FG_ASSIGN_OR_RETURN(const Json ledger, engine.Ask({{"request", "ledger"}}));
-  for (const std::string& label : LedgerLabels(ledger)) tally->labels.insert(label);
+  const std::vector<std::string> labels = LedgerLabels(ledger);
+  tally->labels.insert(labels.begin(), labels.end());
+  tally->path = PinnedPath(labels);
+  const double tolerance = factor * pins.tolerances.at(tally->path);
+  for (const PromptPins& prompt : pins.prompts) {
+    const Logits& logits = scored[prompt.name];
+    for (int64_t step = 0; step < logits.rows; ++step) {
+      CheckStep(prompt, tolerance, static_cast<size_t>(step), logits.row(step), tally);
+    }
+  }
+  tally->tolerance = tolerance;
   return fg::Status::Ok();
 }
 
@@ -192,6 +204,8 @@ fg::Result<CellResult> Check(RunContext& context, const CellId& cell) {
                       {"worst_share_of_tolerance", tally.op_worst}}},
                     {"logits", tally.logits},
                     {"logit_worst", tally.logit_worst},
+                    {"logit_tolerance", tally.tolerance},
+                    {"path", tally.path},
                     {"tokens_compared", tally.tokens},
                     {"free_steps", tally.free},
                     {"op_labels", tally.op_labels}};

@@ -27,10 +27,13 @@ int64_t LabelCounts::Prefill(const std::string& pattern) const {
 FormulaValues ValuesFor(const LabelCounts& counts, const fg::Json& load) {
   FormulaValues values;
   const fg::Json model = load.value("model", fg::Json::object());
-  for (const auto& [type, count] : model.value("w16", fg::Json::object()).items()) {
+  // Named, for items() of a temporary would outlive it.
+  const fg::Json w16 = model.value("w16", fg::Json::object());
+  const fg::Json w16_values = model.value("w16_values", fg::Json::object());
+  for (const auto& [type, count] : w16.items()) {
     values.w16[type] = count.get<int64_t>();
   }
-  for (const auto& [type, count] : model.value("w16_values", fg::Json::object()).items()) {
+  for (const auto& [type, count] : w16_values.items()) {
     values.v16[type] = count.get<int64_t>();
   }
   values.layers = model.value("layers", int64_t{0});

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <filesystem>
 
 #include "base/file.h"
 
@@ -43,6 +44,28 @@ Result<PromptPins> ReadPrompt(const Json& entry, const std::string& folder) {
   return pins;
 }
 
+Result<ModelPins> ReadIndex(const Json& index, const std::string& path, const std::string& shown) {
+  ModelPins pins;
+  pins.folder = shown;
+  const Json tolerance = index.value("tolerance", Json::object());
+  for (const char* name : {"int8", "f16"}) {
+    const double value = tolerance.value(name, 0.0);
+    if (!(value > 0) || !std::isfinite(value)) {
+      return Status(ErrorKind::kUsage,
+                    fmt::format("{}/index.json: tolerance.{} must be above 0", shown, name));
+    }
+    pins.tolerances[name] = value;
+  }
+  for (const Json& entry : index.value("prompts", Json::array())) {
+    FG_ASSIGN_OR_RETURN(PromptPins prompt, ReadPrompt(entry, path));
+    pins.prompts.push_back(std::move(prompt));
+  }
+  if (pins.prompts.empty()) {
+    return Status(ErrorKind::kUsage, shown + "/index.json: no prompt is pinned");
+  }
+  return pins;
+}
+
 }  // namespace
 
 const PromptPins* ModelPins::Find(const std::string& name) const {
@@ -53,32 +76,35 @@ const PromptPins* ModelPins::Find(const std::string& name) const {
 
 Result<ModelPins> LoadModelPins(const Project& project, const std::string& folder,
                                 const std::string& model, const std::string& loaded_sha256) {
-  const std::string shown = folder + "/" + model;
-  const std::string path = project.Path(shown);
-  FG_ASSIGN_OR_RETURN(const std::string text, fg::ReadFile(path + "/index.json"));
-  FG_ASSIGN_OR_RETURN(const Json index, fg::ParseJson(text, shown + "/index.json"));
-  ModelPins pins;
-  pins.sha256 = index.value("model", Json::object()).value("sha256", "");
-  pins.tolerance = index.value("tolerance", Json::object()).value("value", 0.0);
-  if (pins.sha256 != loaded_sha256) {
-    return Status(ErrorKind::kUsage, fmt::format("{}: pins of a file with sha256 {}, but '{}' has "
-                                                 "{}; run fixtures/oracle/make_model_pins.py",
-                                                 shown, pins.sha256, model, loaded_sha256));
+  namespace fs = std::filesystem;
+  std::error_code error;
+  for (const auto& entry : fs::directory_iterator(project.Path(folder), error)) {
+    const std::string shown = folder + "/" + entry.path().filename().string();
+    if (!fs::exists(entry.path() / "index.json")) continue;
+    FG_ASSIGN_OR_RETURN(const std::string text,
+                        fg::ReadFile(entry.path().string() + "/index.json"));
+    FG_ASSIGN_OR_RETURN(const Json index, fg::ParseJson(text, shown + "/index.json"));
+    if (index.value("model", Json::object()).value("sha256", "") == loaded_sha256) {
+      return ReadIndex(index, entry.path().string(), shown);
+    }
   }
-  if (!(pins.tolerance > 0) || !std::isfinite(pins.tolerance)) {
-    return Status(ErrorKind::kUsage, shown + "/index.json: tolerance.value must be above 0");
-  }
-  for (const Json& entry : index.value("prompts", Json::array())) {
-    FG_ASSIGN_OR_RETURN(PromptPins prompt, ReadPrompt(entry, path));
-    pins.prompts.push_back(std::move(prompt));
-  }
-  if (pins.prompts.empty())
-    return Status(ErrorKind::kUsage, shown + "/index.json: no prompt is pinned");
-  return pins;
+  return Status(ErrorKind::kUsage,
+                fmt::format("{}: no pins are of the file of '{}' (sha256 {}); run "
+                            "fixtures/oracle/make_all_pins.sh",
+                            folder, model, loaded_sha256));
 }
 
-PinsComparison CompareWithPins(const std::vector<Stream>& streams, const ModelPins& pins) {
+std::string PinnedPath(const std::vector<std::string>& labels) {
+  const bool int8 = std::any_of(labels.begin(), labels.end(), [](const std::string& label) {
+    return label.starts_with("prefill matmul mmq.") || label.starts_with("decode matmul row.q");
+  });
+  return int8 ? "int8" : "f16";
+}
+
+PinsComparison CompareWithPins(const std::vector<Stream>& streams,
+                               const std::vector<std::string>& labels, const ModelPins& pins) {
   PinsComparison result;
+  const double tolerance = pins.tolerances.at(PinnedPath(labels));
   for (const Stream& stream : streams) {
     const PromptPins* pinned = pins.Find(stream.prompt);
     if (pinned == nullptr) continue;
@@ -90,7 +116,7 @@ PinsComparison CompareWithPins(const std::vector<Stream>& streams, const ModelPi
     const size_t steps = std::min(stream.tokens.size(), pinned->tokens.size());
     for (size_t step = 0; step < steps; ++step) {
       const bool same = stream.tokens[step] == pinned->tokens[step];
-      const bool bound = pinned->margins[step] > pins.tolerance;
+      const bool bound = pinned->margins[step] > tolerance;
       if (same) {
         bound ? ++result.compared : ++result.free;
         continue;
@@ -103,7 +129,7 @@ PinsComparison CompareWithPins(const std::vector<Stream>& streams, const ModelPi
           "prompt '{}', step {}: token {} (margin {:.6g}), but the float64 oracle chose {} "
           "(margin {:.6g}, above the tolerance {:.6g})",
           stream.prompt, step, stream.tokens[step], stream.top[step][0] - stream.top[step][1],
-          pinned->tokens[step], pinned->margins[step], pins.tolerance);
+          pinned->tokens[step], pinned->margins[step], tolerance);
       return result;
     }
   }

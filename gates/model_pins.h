@@ -1,6 +1,7 @@
 // What the float64 oracle says of a model: greedy tokens, margins, logits (docs/oracle.md).
 #pragma once
 
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -19,17 +20,22 @@ struct PromptPins {
 };
 
 struct ModelPins {
-  std::string sha256;    // of the model's file
-  double tolerance = 0;  // largest deviation of a logit that rounding explains
+  std::string folder;  // of the index, from the project's root
+  // Largest deviation of a logit that rounding explains, per path: "int8" where activations went
+  // through int8 chunks, "f16" where they went through f16 (an int8 tail included).
+  std::map<std::string, double> tolerances;
   std::vector<PromptPins> prompts;
 
   const PromptPins* Find(const std::string& name) const;
 };
 
-// FOLDER/MODEL/index.json and its logits. kUsage names the file and what is wrong; a model whose
-// loaded file is not the pinned one is refused.
+// The pins of the model whose file has this sum: those below FOLDER/*/index.json that name it.
+// kUsage names the file and what is wrong, or says that no pins are of this model and what to run.
 fg::Result<ModelPins> LoadModelPins(const Project& project, const std::string& folder,
                                     const std::string& model, const std::string& loaded_sha256);
+
+// The path whose tolerance holds for what a ledger's labels ("phase op label") say was dispatched.
+std::string PinnedPath(const std::vector<std::string>& labels);
 
 // How streams stand to the oracle: a token must be its token wherever its margin exceeds the
 // tolerance; behind a step that may differ and does, a prompt is compared no further.
@@ -38,6 +44,7 @@ struct PinsComparison {
   int64_t free = 0;                  // steps whose margin lies within the tolerance
   std::optional<std::string> fault;  // the first step that had to be equal and was not
 };
-PinsComparison CompareWithPins(const std::vector<Stream>& streams, const ModelPins& pins);
+PinsComparison CompareWithPins(const std::vector<Stream>& streams,
+                               const std::vector<std::string>& labels, const ModelPins& pins);
 
 }  // namespace flipgate

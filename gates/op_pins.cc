@@ -17,7 +17,8 @@ using fg::Status;
 
 fg::Status ReadArrays(const Json& entry, const char* member,
                       std::map<std::string, PinnedArray>* out) {
-  for (const auto& [name, array] : entry.value(member, Json::object()).items()) {
+  const Json arrays = entry.value(member, Json::object());
+  for (const auto& [name, array] : arrays.items()) {
     PinnedArray pinned{array.value("file", ""), array.value("dtype", ""),
                        array.value("shape", std::vector<int64_t>{})};
     if (pinned.file.empty() || pinned.file.find('/') != std::string::npos) {

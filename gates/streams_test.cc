@@ -57,9 +57,11 @@ TEST(Streams, TheDigestTellsTokensAndLogitsApart) {
   EXPECT_NE(StreamsDigest({MakeStream({7, 8})}), StreamsDigest({MakeStream({7})}));
 }
 
+const std::vector<std::string> kInt8 = {"prefill matmul mmq.q4_K.nb"};
+
 ModelPins MakePins(std::vector<int64_t> tokens, std::vector<double> margins) {
   ModelPins pins;
-  pins.tolerance = 0.5;
+  pins.tolerances = {{"int8", 0.5}, {"f16", 0.1}};
   PromptPins prompt;
   prompt.name = "verse";
   prompt.ids = {1, 2};
@@ -70,10 +72,10 @@ ModelPins MakePins(std::vector<int64_t> tokens, std::vector<double> margins) {
 }
 
 TEST(ModelPins, TokensMustEqualWhereTheMarginIsAboveTheTolerance) {
-  const auto same = CompareWithPins({MakeStream({7, 8})}, MakePins({7, 8}, {1, 1}));
+  const auto same = CompareWithPins({MakeStream({7, 8})}, kInt8, MakePins({7, 8}, {1, 1}));
   EXPECT_EQ(same.fault, std::nullopt);
   EXPECT_EQ(same.compared, 2);
-  const auto other = CompareWithPins({MakeStream({7, 8})}, MakePins({7, 9}, {1, 1}));
+  const auto other = CompareWithPins({MakeStream({7, 8})}, kInt8, MakePins({7, 9}, {1, 1}));
   EXPECT_EQ(other.fault,
             "prompt 'verse', step 1: token 8 (margin 1.5), but the float64 oracle chose 9 (margin "
             "1, above the "
@@ -81,16 +83,26 @@ TEST(ModelPins, TokensMustEqualWhereTheMarginIsAboveTheTolerance) {
 }
 
 TEST(ModelPins, WithinTheToleranceAPromptMayForkAndIsComparedNoFurther) {
-  const auto free = CompareWithPins({MakeStream({7, 8, 3})}, MakePins({7, 9, 4}, {1, 0.4, 9}));
+  const auto free =
+      CompareWithPins({MakeStream({7, 8, 3})}, kInt8, MakePins({7, 9, 4}, {1, 0.4, 9}));
   EXPECT_EQ(free.fault, std::nullopt);
   EXPECT_EQ(free.compared, 1);
   EXPECT_EQ(free.free, 1);
 }
 
+TEST(ModelPins, ThePathThatWasDispatchedSetsTheTolerance) {
+  EXPECT_EQ(PinnedPath({"prefill matmul gemm.f16.q4_K", "decode matmul row.q4_K"}), "int8");
+  EXPECT_EQ(PinnedPath({"prefill matmul gemm.f16.q4_K", "prefill matmul row.q4_K"}), "f16");
+  EXPECT_EQ(PinnedPath({"prefill matmul gemm.f16.f16", "decode matmul row.f16"}), "f16");
+  const auto strict =
+      CompareWithPins({MakeStream({7, 8})}, {"decode matmul row.f16"}, MakePins({7, 9}, {1, 0.4}));
+  EXPECT_NE(strict.fault, std::nullopt);
+}
+
 TEST(ModelPins, AnUnpinnedPromptComparesNothing) {
   Stream stream = MakeStream({7});
   stream.prompt = "other";
-  EXPECT_EQ(CompareWithPins({stream}, MakePins({7}, {1})).compared, 0);
+  EXPECT_EQ(CompareWithPins({stream}, kInt8, MakePins({7}, {1})).compared, 0);
 }
 
 }  // namespace

@@ -24,7 +24,9 @@ TEST(Defaults, ReadsOneColumn) {
 
 TEST(Defaults, AClassLeftOutAndOtherAreOptIn) {
   for (const char* hardware_class : {"sm_80", "other"}) {
-    for (const DefaultRow& row : ReadDefaults(kText, "defaults.yaml", hardware_class).value()) {
+    const auto rows = ReadDefaults(kText, "defaults.yaml", hardware_class);
+    ASSERT_TRUE(rows.ok());
+    for (const DefaultRow& row : *rows) {
       EXPECT_FALSE(row.promoted) << hardware_class;
     }
   }
