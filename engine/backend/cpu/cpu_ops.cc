@@ -1,5 +1,6 @@
 #include "engine/backend/cpu/cpu_ops.h"
 
+#include <algorithm>
 #include <bit>
 #include <cstring>
 
@@ -69,10 +70,15 @@ Status RunAttention(CpuContext& context, const AttentionArgs& args, Phase phase)
   int32_t last = 0;
   for (int64_t row = 0; row < args.rows; ++row) last = std::max(last, args.positions[row]);
   FG_RETURN_IF_ERROR(context.ReserveScores(int64_t{last} + 1));
-  context.Parallel(phase, args.rows * args.heads, GrainFor(2 * args.head_dim * (int64_t{last} + 1)),
-                   [&](Range items, int thread) {
-                     Attention(context.level(), args, items, context.scores(thread));
-                   });
+  // Later rows see more positions: each share takes items from the front and as many from the back.
+  const int64_t items = args.rows * args.heads;
+  const int64_t half = (items + 1) / 2;
+  const int64_t grain = GrainFor(4 * args.head_dim * (int64_t{last} + 1));
+  context.Parallel(phase, half, grain, [&](Range front, int thread) {
+    const Range back = {std::max(items - front.end, half), items - front.begin};
+    Attention(context.level(), args, front, context.scores(thread));
+    if (back.size() > 0) Attention(context.level(), args, back, context.scores(thread));
+  });
   return Status::Ok();
 }
 
