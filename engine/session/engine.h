@@ -29,7 +29,7 @@ struct ModelSummary {
   std::map<std::string, int> tensors;  // all tensors per type name
   std::map<std::string, int> w16;      // matmul weights outside look-up and tail, per type name
   std::map<std::string, int64_t> w16_values;  // values of those weights, per type name
-  bool nibble_family_only = false;     // every w16 weight is q4_K or q6_K
+  bool nibble_family_only = false;            // every w16 weight is q4_K or q6_K
 };
 
 class Session;

@@ -1,76 +1,18 @@
-// What an engine promises of its logits, labels, reads and memory, over gates, levels, threads,
+// What an engine promises of its logits, labels and reads, over gates, levels, threads,
 // graph reuse and the way tokens are fed.
 #include "engine/session/engine.h"
 
-#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <cmath>
-#include <cstring>
 
-#include "base/file.h"
 #include "base/sha256.h"
-#include "engine/testing/test_engine.h"
-#include "engine/testing/tiny_model.h"
+#include "engine/session/engine_testing.h"
 
 namespace fg {
 namespace {
 
-using testing::GatesOf;
-using testing::RandomTokens;
-using testing::TestEngine;
-using testing::TinyModelSpec;
-using testing::WideSpec;
-using testing::WriteTinyModel;
-
-using Environment = std::vector<std::string>;
-const Environment kNibble = {"FG_MMQ=1", "FG_MMQ_RAW=1", "FG_MMQ_RAW_NB=1"};
-
-// As quantize's q4_K_M: q4_K, with q6_K where it matters.
-TinyModelSpec MixedSpec() {
-  TinyModelSpec spec = WideSpec(TensorType::kQ4_K);
-  spec.types = {{"attn_v.weight", TensorType::kQ6_K}, {"output.weight", TensorType::kQ6_K}};
-  // It ends like the output does, and comes before it in the map.
-  spec.types.insert({"attn_output.weight", TensorType::kQ4_K});
-  return spec;
-}
-
-// The models are made once: encoding them takes longer than running them.
-const std::string& MixedModel() {
-  static const std::string path = WriteTinyModel(MixedSpec());
-  return path;
-}
-const std::string& NarrowModel() {
-  static const std::string path = WriteTinyModel({});
-  return path;
-}
-
-bool SameBits(const std::vector<float>& a, const std::vector<float>& b) {
-  return !a.empty() && a.size() == b.size() &&
-         std::memcmp(a.data(), b.data(), a.size() * sizeof(float)) == 0;
-}
-
-bool AllFinite(const std::vector<float>& values) {
-  for (const float value : values) {
-    if (!std::isfinite(value)) return false;
-  }
-  return !values.empty();
-}
-
-Environment With(Environment environment, const std::string& more) {
-  environment.push_back(more);
-  return environment;
-}
-
-double LargestDifference(const std::vector<float>& a, const std::vector<float>& b) {
-  if (a.size() != b.size() || a.empty()) return std::nan("");
-  double largest = 0;
-  for (size_t i = 0; i < a.size(); ++i) {
-    if (!std::isfinite(a[i]) || !std::isfinite(b[i])) return std::nan("");
-    largest = std::max(largest, std::fabs(double{a[i]} - double{b[i]}));
-  }
-  return largest;
-}
+using namespace testing;  // NOLINT: the helpers of engine_testing.h
 
 TEST(Engine, SameBitsGatesLevelsAndThreadsMoveNoBit) {
   const std::vector<int32_t> tokens = RandomTokens(37, 5);
@@ -241,74 +183,6 @@ TEST(Engine, TopologyIsTheSameUnderEverySetting) {
   EXPECT_EQ(identities.size(), 1u);
 }
 
-uint64_t Now(const TestEngine& test, MemoryCategory category) {
-  return test.engine->memory().entry(category).now;
-}
-
-TEST(Engine, TheF16CacheHoldsWhatTheF16PathServes) {
-  // In pages: q4_K 9 weights of w16, q6_K 2 of [256, 128].
-  const uint64_t q6_k = 2 * (256 * 128 * 2);
-  const uint64_t q4_k = 2 * (256 * 256 * 2 + 256 * 128 * 2 + 256 * 256 * 2) + 3 * (256 * 512 * 2);
-  TestEngine f16(MixedModel(), {}), mmq(MixedModel(), kNibble),
-      rows(MixedModel(), {"FG_PREFILL_GEMM=0"}),
-      leaked(MixedModel(), With(kNibble, "FG_FAULT=cache_leaked"));
-  EXPECT_EQ(Now(f16, MemoryCategory::kF16Cache), q4_k + q6_k);
-  EXPECT_EQ(Now(mmq, MemoryCategory::kF16Cache), q6_k);
-  EXPECT_EQ(Now(rows, MemoryCategory::kF16Cache), 0u);
-  EXPECT_EQ(Now(leaked, MemoryCategory::kF16Cache), q4_k + q6_k);
-  EXPECT_EQ(Now(mmq, MemoryCategory::kPlanes), 0u);
-  const auto file = ReadFile(MixedModel());
-  EXPECT_EQ(Now(mmq, MemoryCategory::kWeights), file->size());
-  EXPECT_TRUE(mmq.engine->memory().entry(MemoryCategory::kWeights).file_backed);
-}
-
-TEST(Engine, SessionsAndGraphsGiveTheirMemoryBack) {
-  TestEngine test(NarrowModel(), {});
-  EXPECT_EQ(Now(test, MemoryCategory::kKv), 0u);
-  {
-    auto session = test.engine->NewSession();
-    const uint64_t one = Now(test, MemoryCategory::kKv);
-    EXPECT_EQ(one, 2u * 2 * 96 * 32 * 2);  // k and v, 2 layers, 96 positions, 2 heads of 16, f16
-    auto another = test.engine->NewSession();
-    EXPECT_EQ(Now(test, MemoryCategory::kKv), 2 * one);
-  }
-  EXPECT_EQ(Now(test, MemoryCategory::kKv), 0u);
-  test.Logits(RandomTokens(30, 1));
-  EXPECT_GT(Now(test, MemoryCategory::kGraph), 0u);
-  test.engine->DropGraphs();
-  EXPECT_EQ(Now(test, MemoryCategory::kGraph), 0u);
-}
-
-TEST(Engine, AForwardTakesNoMoreScratchThanTheLoadTook) {
-  for (const Environment& environment : {Environment{}, kNibble}) {
-    TestEngine test(MixedModel(), environment);
-    const uint64_t scratch = Now(test, MemoryCategory::kScratch);
-    for (const size_t rows : {96, 95, 50, 16, 15, 2, 1}) {
-      for (const size_t first : {size_t{0}, rows - 1, rows})
-        test.Logits(RandomTokens(rows, 1), first);
-    }
-    EXPECT_EQ(test.engine->memory().entry(MemoryCategory::kScratch).peak, scratch);
-  }
-}
-
-TEST(Engine, WhatIsBookedIsWhatTheSystemSees) {
-  TinyModelSpec spec = WideSpec(TensorType::kQ4_0);
-  spec.context = 16384;
-  const std::string path = WriteTinyModel(spec);
-  const auto anonymous = [] { return ReadSystemMemory().value().anonymous; };
-  const uint64_t before = anonymous();
-  TestEngine test(path, {"FG_MMQ=1"});
-  auto session = test.engine->NewSession();
-  uint64_t booked = 0;
-  for (const MemoryCategory category : {MemoryCategory::kF16Cache, MemoryCategory::kKv,
-                                        MemoryCategory::kScratch, MemoryCategory::kGraph}) {
-    booked += Now(test, category);
-  }
-  const double seen = static_cast<double>(anonymous() - before);
-  ASSERT_GT(booked, uint64_t{16} << 20);
-  EXPECT_NEAR(seen / static_cast<double>(booked), 1.0, 0.05);
-}
-
 TEST(Engine, AFullContextRefusesOneTokenMore) {
   TestEngine test(NarrowModel(), {}, {.context = 32, .batch = 512, .poison = true});
   EXPECT_EQ(test.engine->batch(), 32);
@@ -358,23 +232,6 @@ TEST(Engine, RefusesOptionsThatCannotBeMeant) {
   EXPECT_EQ(message({.context = -1}),
             "context -1 is outside 1 to the model's 96; 0 takes the model's");
   EXPECT_EQ(message({.batch = 0}), "batch 0 is no number of rows; 1 or more");
-}
-
-TEST(Engine, AContextBeyondTheMachineIsRefusedBeforeAnythingIsTaken) {
-  TinyModelSpec spec;
-  spec.shape.kv_heads = 4;
-  spec.shape.head_dim = 4096;
-  spec.context = 1 << 24;
-  const std::string path = WriteTinyModel(spec);
-  Ledger ledger;
-  const Gates gates = GatesOf({}, &ledger);
-  const auto engine = Engine::Load(path, {}, gates, &ledger);
-  EXPECT_EQ(engine.status().kind(), ErrorKind::kOutOfMemory);
-  EXPECT_THAT(engine.status().message(),
-              ::testing::MatchesRegex(".*: a context of 16777216 positions takes 147456 bytes a "
-                                      "position, more than this machine's [0-9]+ MiB; load with a "
-                                      "smaller context"));
-  EXPECT_TRUE(Engine::Load(path, {.context = 64}, gates, &ledger).ok());
 }
 
 TEST(Engine, TruncateForgets) {
@@ -462,7 +319,7 @@ TEST(Engine, TellsWhatItLoaded) {
   EXPECT_EQ(summary.w16, w16);
   EXPECT_TRUE(summary.nibble_family_only);
   EXPECT_EQ(test.engine->context(), 96);
-  EXPECT_EQ(test.engine->tokenizer().eos(), testing::kTinyEos);
+  EXPECT_EQ(test.engine->tokenizer().eos(), kTinyEos);
   EXPECT_GT(test.engine->load_milliseconds(), 0);
   TestEngine narrow(NarrowModel(), {});
   EXPECT_FALSE(narrow.engine->summary().nibble_family_only);
