@@ -1,0 +1,29 @@
+// What the program flipgate calls in earnest.
+#include "gates/runner.h"
+#include "promotion/cli.h"
+#include "promotion/git.h"
+#include "promotion/hashes.h"
+
+namespace flipgate {
+namespace {
+
+fg::Result<BundleHashes> HashesOfHead(const Project& project, const std::string& hardware_class) {
+  FG_ASSIGN_OR_RETURN(const RevisionHashes head,
+                      HashRevision(Git(project.root), project, "HEAD", hardware_class));
+  return BundleHashes{.engine = head.engine,
+                      .defaults = head.defaults,
+                      .suite = head.suite,
+                      .matrix = "",
+                      .recipe = head.recipe};
+}
+
+}  // namespace
+
+Services RealServices() {
+  return {.kinds = AllEvidenceKinds(),
+          .run = &RunMatrix,
+          .snapshot = &ObtainSnapshot,
+          .hashes = &HashesOfHead};
+}
+
+}  // namespace flipgate
