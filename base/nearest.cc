@@ -34,6 +34,10 @@ std::optional<std::string> Nearest(std::string_view word,
   int best = std::max<int>(2, static_cast<int>(word.size() / 3)) + 1;
   std::optional<std::string> found;
   for (const std::string& candidate : candidates) {
+    // The distance is at least the difference in length: a hostile word of megabytes costs nothing.
+    const size_t longer = std::max(word.size(), candidate.size());
+    const size_t shorter = std::min(word.size(), candidate.size());
+    if (longer - shorter >= static_cast<size_t>(best)) continue;
     const int distance = EditDistance(word, candidate);
     if (distance < best) {
       best = distance;
