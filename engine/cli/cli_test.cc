@@ -217,6 +217,7 @@ TEST(Cli, InfoSaysKeysTypesAndTensors) {
   EXPECT_THAT(text.out, HasSubstr("'qwen2'"));
   EXPECT_THAT(text.out, HasSubstr("tokenizer.ggml.tokens"));
   EXPECT_THAT(text.out, HasSubstr("array of 261"));
+  EXPECT_THAT(text.out, HasSubstr(" 1e-06\n"));  // as an f32 reads
   EXPECT_THAT(text.out, HasSubstr("blk.1.ffn_down.weight"));
   const Json json = Json::parse(RunEngine({"info", Model(), "--json"}).out);
   EXPECT_EQ(json["keys"]["general.name"], "tiny");

@@ -28,6 +28,9 @@ std::string ValueText(const GgufValue& value) {
     return fmt::format("array of {}", array->size());
   }
   if (const auto* text = std::get_if<std::string>(&value.data)) return Printable(*text);
+  if (value.type == GgufValueType::kF32) {
+    return fmt::format("{}", static_cast<float>(std::get<double>(value.data)));
+  }
   return ValueJson(value).dump();
 }
 

@@ -1,7 +1,8 @@
 #include "engine/probe/op.h"
 
-#include <cmath>
-#include <functional>
+#include <algorithm>
+#include <new>
+#include <optional>
 
 #include "base/checked.h"
 #include "base/file.h"
@@ -33,12 +34,16 @@ struct OpCall {
   bool has(const char* name) const { return inputs.contains(name); }
 };
 
-// A result of this shape, not yet computed.
+// A result of this shape, not yet computed. Throws bad_alloc where it cannot be held, as the
+// allocation itself would.
 OpOutput MakeOutput(const char* name, const char* dtype, size_t value_bytes,
                     std::vector<int64_t> shape) {
-  size_t bytes = value_bytes;
-  for (const int64_t size : shape) bytes *= static_cast<size_t>(size);
-  return {name, {dtype, std::move(shape), std::string(bytes, '\0')}};
+  std::optional<uint64_t> bytes = value_bytes;
+  for (const int64_t size : shape) {
+    if (bytes) bytes = CheckedMul(*bytes, static_cast<uint64_t>(size));
+  }
+  if (!bytes || *bytes > std::string().max_size()) throw std::bad_alloc();
+  return {name, {dtype, std::move(shape), std::string(*bytes, '\0')}};
 }
 
 float* Values(OpOutput& output) { return reinterpret_cast<float*>(output.tensor.bytes.data()); }

@@ -25,6 +25,12 @@ std::string Dump(const Json& answer) {
   return answer.dump(-1, ' ', false, Json::error_handler_t::replace);
 }
 
+// A message may quote what it complains of, which may be a line of 64 MiB.
+std::string Shortened(const std::string& message) {
+  constexpr size_t kMost = 2000;
+  return message.size() <= kMost ? message : message.substr(0, kMost) + "...";
+}
+
 std::string ErrorAnswer(const Json& id, const Status& status, const std::string& site) {
   return Dump({{"id", id},
                {"ok", false},
@@ -32,7 +38,7 @@ std::string ErrorAnswer(const Json& id, const Status& status, const std::string&
                 {{"kind", KindOf(status.kind())},
                  {"site", site},
                  {"kernel", ""},
-                 {"message", status.message()}}}});
+                 {"message", Shortened(status.message())}}}});
 }
 
 // The readers of requests put the site before their message; others name none.

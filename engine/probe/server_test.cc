@@ -65,6 +65,15 @@ TEST_F(Server, LinesThatAreNoRequestAreAnsweredWithNull) {
             "bad_request | request | request: nested deeper than 100");
 }
 
+TEST_F(Server, AMessageQuotesALongLineInPart) {
+  const std::string said = Error("{\"id\": 1, \"" + std::string(1 << 20, 'x'), nullptr);
+  EXPECT_LT(said.size(), 2100u);
+  EXPECT_TRUE(said.ends_with("x...")) << said.substr(0, 200);
+  const std::string named =
+      Error(R"({"id": 1, "request": ")" + std::string(30 << 20, 'y') + "\"}", 1);
+  EXPECT_LT(named.size(), 2100u);
+}
+
 TEST_F(Server, TheIdComesBackAsItWas) {
   for (const char* id : {"7", "-3", "18446744073709551615", "\"seven\"", "\"\""}) {
     const Json answer = Ask(std::string(R"({"request": "hello", "id": )") + id + "}");
