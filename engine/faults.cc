@@ -44,7 +44,7 @@ const std::vector<FaultInfo>& AllFaults() {
        {"memory_two_way"}},
       {Fault::kDefaultMovesMore,
        "default_moves_more",
-       "with no gate variable set, prefill also coarsens activations",
+       "with no gate variable set, prefill also coarsens the outputs of norms",
        {"greedy_contrast"}},
       {Fault::kNanLogits, "nan_logits", "one logit of every prefill step is NaN", {"parity"}},
       {Fault::kCrash,

@@ -23,7 +23,7 @@ enum class Fault {
                       // weight
   kUnbookedMemory,    // "unbooked_memory": 64 MiB touched at load and booked nowhere
   kDefaultMovesMore,  // "default_moves_more": with no gate variable set, prefill also coarsens
-                      // activations
+                      // the outputs of norms
   kNanLogits,         // "nan_logits": one logit of every prefill step is NaN
   kCrash,             // "crash": the process dies by SIGSEGV in the third forward
 };

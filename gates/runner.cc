@@ -182,7 +182,7 @@ Status Run::Prepare() {
   header_.snapshot = options_.snapshot;
   header_.started = UtcNow();
   header_.fault = options_.fault;
-  header_.variables = {{"FG_THREADS", "1"}};
+  header_.variables = {{"FG_THREADS", "1"}, {"OMP_WAIT_POLICY", "passive"}};
   header_.selection = options_.selection.cells;
   for (const std::string& kind : options_.selection.without)
     header_.selection.push_back("without " + kind);
@@ -317,7 +317,9 @@ Result<RunSummary> Run::Execute() {
 
 Result<RunSummary> RunMatrix(const RunOptions& options) {
   FG_ASSIGN_OR_RETURN(ScratchFolder scratch, ScratchFolder::Make());
-  const std::vector<std::string> passed = fg::PassedEnvironment(kPassed);
+  std::vector<std::string> passed = fg::PassedEnvironment(kPassed);
+  // Cells run side by side, so a thread that waits must not spin on another cell's processor.
+  passed.push_back("OMP_WAIT_POLICY=passive");
   std::vector<EngineCommand> commands = {{"head", options.engine}};
   if (!options.snapshot_program.empty())
     commands.push_back({"snapshot", {options.snapshot_program}});

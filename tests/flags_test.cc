@@ -67,7 +67,8 @@ TEST(Flags, ALooseFlagIsSeen) {
   EXPECT_EQ(FlagFaults({"engine/a.cc", "g++ -Wall -Wextra -Werror"}).size(), 1u);
 }
 
-// Every test on disk is built (C++) or registered (Python): a test left out of the build list is none.
+// Every test on disk is built (C++) or registered (Python): a test left out of the build list is
+// none.
 TEST(Flags, EveryTestOnDiskIsRegistered) {
   std::set<std::string> built;
   for (const CompileCommand& c : CompileCommands()) built.insert(c.file);

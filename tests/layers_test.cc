@@ -83,7 +83,8 @@ TEST(Layers, KernelsKnowNoEnvironmentGateFileOrLog) {
   }
 }
 
-// A gate's value leaves the registry only through On(): nobody keeps a copy in a member or a global.
+// A gate's value leaves the registry only through On(): nobody keeps a copy in a member or a
+// global.
 TEST(Layers, NobodyKeepsACopyOfAGate) {
   const std::regex stored("(static|bool|auto)\\s+\\w+_\\s*=\\s*[^;]*\\.On\\(");
   for (const SourceFile& file : Below("engine")) {

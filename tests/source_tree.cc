@@ -9,8 +9,8 @@
 namespace fg {
 namespace {
 
-constexpr const char* kFolders[] = {"base",    "kernels",  "engine", "gates", "promotion",
-                                    "reports", "fixtures", "tests"};
+constexpr const char* kFolders[] = {"base",      "kernels", "engine",   "gates",
+                                    "promotion", "reports", "fixtures", "tests"};
 
 bool EndsWithAny(const std::string& name, const std::vector<std::string>& endings) {
   return std::any_of(endings.begin(), endings.end(),

@@ -1,0 +1,90 @@
+"""Wrong things are said well: the place, what is wrong, what to do. No traceback, no hang, the right exit code."""
+
+from pathlib import Path
+import shutil
+import tempfile
+import unittest
+
+import programs
+
+MODEL = programs.ROOT / "fixtures" / "models" / "small.f16.gguf"
+MATRIX = programs.ROOT / "gates" / "matrix.yaml"
+
+
+class Errors(unittest.TestCase):
+    def setUp(self):
+        self.folder = Path(tempfile.mkdtemp())
+        self.addCleanup(shutil.rmtree, self.folder)
+
+    def expect(self, done, code, *parts):
+        self.assertEqual(done.returncode, code, done.stdout + done.stderr)
+        for part in parts:
+            self.assertIn(part, done.stderr)
+        self.assertNotIn("Traceback", done.stderr)
+        self.assertNotIn("terminate called", done.stderr)
+
+    def flipgate_run(self, *words, env=None):
+        return programs.run(programs.FLIPGATE, "run", "--engine", programs.ENGINE, "--out", self.folder / "out", *words, env=env)
+
+    def test_a_missing_model(self):
+        done = programs.run(programs.ENGINE, "run", "-m", "no/such.gguf", "-p", "x")
+        self.expect(done, 2, "no/such.gguf: No such file or directory")
+
+    def test_a_truncated_model_names_the_tensor(self):
+        cut = self.folder / "cut.gguf"
+        cut.write_bytes(MODEL.read_bytes()[:-1])
+        done = programs.run(programs.ENGINE, "info", cut)
+        self.expect(done, 2, "cut.gguf", "output_norm.weight")
+
+    def test_a_misspelt_gate_in_the_environment(self):
+        done = programs.run(programs.ENGINE, "gates", env={"FG_MMQ_RWA": "1"})
+        self.expect(done, 0, "FG_MMQ_RWA", "FG_MMQ_RAW")
+        done = programs.run(programs.ENGINE, "gates", env={"FG_MMQ_RWA": "1", "FG_STRICT_ENV": "1"})
+        self.expect(done, 2, "FG_MMQ_RWA", "FG_MMQ_RAW")
+
+    def test_a_misspelt_gate_in_the_matrix(self):
+        text = MATRIX.read_text().replace("    FG_MMQ_RAW: {shared_with: default}", "    FG_MMQ_RWA: {shared_with: default}", 1)
+        matrix = self.folder / "matrix.yaml"
+        matrix.write_text(text)
+        line = text[:text.index("FG_MMQ_RWA")].count("\n") + 1
+        self.expect(self.flipgate_run("--matrix", matrix), 2, f"matrix.yaml:{line}:5: ", "FG_MMQ_RWA", "did you mean 'FG_MMQ_RAW'?")
+
+    def test_a_gate_exported_by_the_caller(self):
+        done = self.flipgate_run("--cell", "parity", env={"FG_MMQ": "1"})
+        self.expect(done, 2, "FG_MMQ", "unset")
+
+    def test_an_unwritable_folder(self):
+        (self.folder / "file").write_text("x")
+        done = programs.run(programs.FLIPGATE, "run", "--engine", programs.ENGINE, "--cell", "liveness/default/small-f16",
+                            "--out", self.folder / "file" / "out")
+        self.expect(done, 4, "file/out")
+
+    def test_a_missing_engine(self):
+        done = programs.run(programs.FLIPGATE, "run", "--engine", "no/engine", "--out", self.folder / "out")
+        self.expect(done, 2, "no/engine")
+
+    def test_a_cell_that_does_not_exist(self):
+        self.expect(self.flipgate_run("--cell", "pairty/FG_MMQ"), 2, "pairty", "parity")
+
+    def test_a_folder_that_is_no_project(self):
+        done = programs.run(programs.FLIPGATE, "list", "--project", self.folder)
+        self.expect(done, 2, "flipgate.yaml")
+
+    def test_a_model_of_another_sum(self):
+        text = MATRIX.read_text()
+        at = text.index('sha256: "') + len('sha256: "')
+        matrix = self.folder / "matrix.yaml"
+        matrix.write_text(text[:at] + ("0" if text[at] != "0" else "1") + text[at + 1:])
+        done = self.flipgate_run("--matrix", matrix, "--cell", "liveness/default/small-k")
+        self.expect(done, 2, "model 'small-k'", "gave sha256", "the matrix pins")
+
+    def test_a_shallow_clone_without_the_snapshots_commit(self):
+        clone = self.folder / "clone"
+        made = programs.run("git", "clone", "-q", "--depth", "1", f"file://{programs.ROOT}", clone)
+        self.assertEqual(made.returncode, 0, made.stderr)
+        done = programs.run(programs.FLIPGATE, "snapshot", "--project", clone)
+        self.expect(done, 2, "this clone is shallow: run `git fetch --unshallow`")
+
+
+if __name__ == "__main__":
+    unittest.main()
