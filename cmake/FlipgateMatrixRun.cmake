@@ -1,0 +1,22 @@
+# The test matrix.CLASS: cmake -Dprogram= -Dclass= -Dout= -Dproject= -Darguments= -Dlist_error= -P this file.
+if(list_error)
+  message(FATAL_ERROR "${list_error}")
+endif()
+separate_arguments(words UNIX_COMMAND "${arguments}")
+# A bundle of another run must not answer for this one.
+file(REMOVE "${out}/bundle.json")
+if(EXISTS "${out}/bundle.json")
+  message(FATAL_ERROR "${out}/bundle.json cannot be removed")
+endif()
+execute_process(COMMAND "${program}" run --class "${class}" --out "${out}" --project "${project}" ${words}
+                RESULT_VARIABLE code)
+if(NOT "${code}" MATCHES "^[013]$")
+  message(FATAL_ERROR "flipgate run ended with ${code}: the matrix was not measured")
+endif()
+if(NOT EXISTS "${out}/bundle.json")
+  message(FATAL_ERROR "flipgate run ended with ${code} but wrote no bundle to ${out}")
+endif()
+execute_process(COMMAND "${program}" verify "${out}" RESULT_VARIABLE verified)
+if(NOT "${verified}" STREQUAL "0")
+  message(FATAL_ERROR "the bundle in ${out} is not whole")
+endif()
