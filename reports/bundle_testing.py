@@ -38,7 +38,7 @@ def memory_side(f16_cache):
 def figures(kind, gate, model):
     if kind == "parity":
         return {"ops": 61, "op_values": 18432, "op_deviation": {"noise": 17920, "rounding": 512, "bug": 0, "worst_share_of_tolerance": 0.4375},
-                "logits": 131072, "logit_worst": 0.00341797, "tokens_compared": 93, "free_steps": 3, "op_labels": {"mmq.q4_K.nb": 12}}
+                "logits": 131072, "logit_worst": 0.00341797, "logit_tolerance": 0.25, "path": "int8", "tokens_compared": 93, "free_steps": 3, "op_labels": {"mmq.q4_K.nb": 12}}
     if kind == "lattice":
         return {"combinations": 11, "levels": ["plain", "avx2"], "distinct_digests": 1, "distinct_label_sets": 3,
                 "tokens_per_combination": 64, "oracle_tokens_compared": 61}

@@ -23,7 +23,7 @@ QUESTIONS = {
 MEANINGS = {
     "proven": "Every cell in scope passed: on this class and commit the evidence stands for the default as it is.",
     "refuted": "At least one cell failed: on this class the default does not hold what it claims.",
-    "unproven": "Nothing failed, but evidence is missing: this run can neither support nor refute the default.",
+    "unproven": "Nothing refutes the default, but evidence is missing: this run cannot support it either.",
     "error": "The harness or the machine failed before the evidence was whole: nothing follows from this run.",
 }
 SLOWEST = 12

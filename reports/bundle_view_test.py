@@ -6,6 +6,8 @@ import re
 import tempfile
 import unittest
 
+import jsonschema
+
 import bundle_testing
 from bundle_file import BundleError, RawFolder, load_bundle
 from bundle_view import QUESTIONS, BundleView
@@ -30,6 +32,18 @@ class ViewTest(unittest.TestCase):
 
 
 class Fixture(unittest.TestCase):
+    def test_it_keeps_the_format(self):
+        """What these tests are made with is what the suite writes."""
+        with open(os.path.join(ROOT, "docs/schema/bundle.schema.json"), encoding="utf-8") as file:
+            schema = json.load(file)
+        with tempfile.TemporaryDirectory() as folder:
+            bundle_testing.bad_bundle(folder)
+            with open(os.path.join(folder, "bundle.json"), encoding="utf-8") as file:
+                jsonschema.validate(json.load(file), schema)
+            bundle_testing.write_bundle(folder, bundle_testing.make_bundle())
+            with open(os.path.join(folder, "bundle.json"), encoding="utf-8") as file:
+                jsonschema.validate(json.load(file), schema)
+
     def test_the_kinds_are_the_suites(self):
         with open(os.path.join(ROOT, "gates/evidence_kinds.cc"), encoding="utf-8") as file:
             rows = re.findall(r'\{"(\w+)",\s*"([^"]+)"', file.read())

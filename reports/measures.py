@@ -132,13 +132,21 @@ def _rows(cells, kind, columns):
     return rows
 
 
+def _word(cell, name):
+    """A text among the figures."""
+    word = cell.figures.get(name)
+    return word if isinstance(word, str) and word else forms.NONE
+
+
 def parity(cells):
     deviation = "op_deviation"
-    return _rows(cells, "parity", [
+    rows = _rows(cells, "parity", [
         (("ops",), forms.number), (("op_values",), forms.number), ((deviation, "noise"), forms.number),
         ((deviation, "rounding"), forms.number), ((deviation, "bug"), forms.number),
         ((deviation, "worst_share_of_tolerance"), forms.number), (("logits",), forms.number),
-        (("logit_worst",), forms.number), (("tokens_compared",), forms.number), (("free_steps",), forms.number)])
+        (("logit_worst",), forms.number), (("logit_tolerance",), forms.number), (("tokens_compared",), forms.number),
+        (("free_steps",), forms.number)])
+    return [(cell, [*texts[:8], _word(cell, "path"), *texts[8:]]) for cell, texts in rows]
 
 
 def quality(cells):

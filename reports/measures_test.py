@@ -67,7 +67,7 @@ class Memory(unittest.TestCase):
 class Tables(unittest.TestCase):
     def test_parity_by_magnitude(self):
         self.assertEqual(measures.parity([cell("parity")])[0][1],
-                         ["61", "18,432", "17,920", "512", "0", "0.4375", "131,072", "0.00341797", "93", "3"])
+                         ["61", "18,432", "17,920", "512", "0", "0.4375", "131,072", "0.00341797", "int8", "0.25", "93", "3"])
 
     def test_lattice(self):
         self.assertEqual(measures.lattice([cell("lattice")])[0][1], ["11", "plain, avx2", "1", "3", "64", "61"])

@@ -2,6 +2,7 @@
 
 import contextlib
 import io
+import json
 import os
 import re
 import subprocess
@@ -147,6 +148,14 @@ class Whole(RenderTest):
         bundle = bundle_testing.make_bundle()
         bundle_testing.end_cell(bundle, "parity/default/small-k", "fail", "no")
         self.assertIn("This bundle contradicts itself it says proven, but 1 cell did not pass", self.page(bundle).words())
+
+    def test_a_bundle_as_the_suite_writes_it(self):
+        """gates/bundle_test.cc holds this file to what the program writes."""
+        with open(os.path.join(HERE, "../gates/testing/example_bundle.json"), encoding="utf-8") as file:
+            bundle = json.load(file)
+        page = self.page(bundle)
+        self.check(page, [f"{c['kind']}/{c['gate']}/{c['model']}" for c in bundle["cells"]] + bundle["pending"])
+        self.assertNotIn("contradicts itself", page.words())
 
     def test_the_same_bundle_gives_the_same_page(self):
         bundle = bundle_testing.make_bundle()
