@@ -68,6 +68,9 @@ class Cell:
 
     @property
     def headline(self):
+        """What it looked at; for a cell that looked at nothing, why."""
+        if self.outcome in ("skipped", "unsupported"):
+            return self.reason
         return measures.headline(self.kind, self.figures)
 
     @property
@@ -200,7 +203,8 @@ class BundleView:
         self.program_sha256 = _text(self.build, "sha256")
         self.commit = _text(self.build, "commit")
         self.dirty = self.build.get("dirty") is True
-        self.toolchain = [(name, text) for name, text in forms.flat(self.build.get("toolchain", {})) if name]
+        self.toolchain = [(name, text) for name, text in forms.flat(self.build.get("toolchain", {}))
+                          if name and text not in ("", "empty")]
         self.hashes = [(name, member.text()) for name, member in _members(root["hashes"])]
         self.snapshot = {name: root["snapshot"][name].text()
                          for name in ("engine", "defaults", "commit", "program_sha256", "absent")}
@@ -272,7 +276,7 @@ class BundleView:
         return f"{100 * cell.seconds / longest:.1f}" if longest > 0 else "0"
 
     def device_rows(self):
-        return [(name.replace("_", " "), text) for name, text in forms.flat(self.device) if text]
+        return [(name.replace("_", " "), text) for name, text in forms.flat(self.device) if text not in ("", "empty")]
 
     def cells_by_kind(self):
         return [(kind, question, [c for c in self.cells if c.kind == kind]) for kind, question in self.kinds]

@@ -100,6 +100,12 @@ class Matrix(ViewTest):
         view = self.view(bundle)
         self.assertEqual([cell.anchor for cell in view.cells[:2]], ["cell-0", "parity/default/small-q4_0"])
 
+    def test_a_skipped_cell_says_why_in_place_of_what_it_looked_at(self):
+        bundle = bundle_testing.make_bundle()
+        bundle_testing.end_cell(bundle, "parity/default/small-k", "skipped", "not selected")
+        self.assertEqual([cell.headline for cell in self.view(bundle).cells[:2]],
+                         ["not selected", "61 operations, 131,072 logits, 93 tokens"])
+
     def test_slowest_cells(self):
         bundle = bundle_testing.make_bundle()
         bundle_testing.find_cell(bundle, "quality/FG_MMQ/small-k")["seconds"] = 10

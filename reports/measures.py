@@ -34,11 +34,16 @@ def _counts(*wanted):
     return headline
 
 
+def _nats(value):
+    """Small and to be compared by eye: as many places in each row."""
+    return f"{value:.7f}" if forms.is_number(value) else forms.NONE
+
+
 def _headline_quality(figures):
     kl, top1 = figure(figures, "kl_mean_nats"), figure(figures, "top1_agreement")
     if kl is None or top1 is None:
         return ""
-    return f"KL {kl:.2g} nats, top-1 {forms.percent(top1)}"
+    return f"KL {_nats(kl)} nats, top-1 {forms.percent(top1)}"
 
 
 _HEADLINES = {
@@ -154,7 +159,7 @@ def quality(cells):
         path, exact = figure(cell.figures, "perplexity"), figure(cell.figures, "perplexity_f32")
         return f"{path / exact:.5f}" if path is not None and exact else forms.NONE
     rows = _rows(cells, "quality", [
-        (("positions",), forms.number), (("kl_mean_nats",), forms.number), (("top1_agreement",), forms.percent),
+        (("positions",), forms.number), (("kl_mean_nats",), _nats), (("top1_agreement",), forms.percent),
         (("perplexity",), forms.number), (("perplexity_f32",), forms.number)])
     return [(cell, texts + [ratio(cell)]) for cell, texts in rows]
 

@@ -15,7 +15,7 @@ def cell(kind, gate="default", model="small-k", figures=None):
 class Headlines(unittest.TestCase):
     def test_each_kind_says_what_it_looked_at(self):
         for kind, text in [("parity", "61 operations, 131,072 logits, 93 tokens"), ("greedy_contrast", "256 tokens, 250 oracle tokens"),
-                           ("lattice", "11 combinations, 1 digest, 3 label sets"), ("quality", "KL 0.0012 nats, top-1 98.52 %"),
+                           ("lattice", "11 combinations, 1 digest, 3 label sets"), ("quality", "KL 0.0012346 nats, top-1 98.52 %"),
                            ("liveness", "1 rule, 312 prefill matmuls"), ("optout", "256 tokens"), ("decode_neutral", "5 settings, 16 tokens"),
                            ("memory_two_way", "9.3 MiB on, 18.8 MiB off")]:
             self.assertEqual(measures.headline(kind, bundle_testing.figures(kind, "FG_MMQ", "small-k")), text)
@@ -73,7 +73,7 @@ class Tables(unittest.TestCase):
         self.assertEqual(measures.lattice([cell("lattice")])[0][1], ["11", "plain, avx2", "1", "3", "64", "61"])
 
     def test_quality(self):
-        self.assertEqual(measures.quality([cell("quality")])[0][1], ["812", "0.00123456", "98.52 %", "21.4321", "21.3987", "1.00156"])
+        self.assertEqual(measures.quality([cell("quality")])[0][1], ["812", "0.0012346", "98.52 %", "21.4321", "21.3987", "1.00156"])
 
     def test_a_missing_figure_is_a_dash_and_a_cell_without_any_has_no_row(self):
         self.assertEqual(measures.quality([cell("quality", figures={"positions": 4, "perplexity": 2, "perplexity_f32": 0})])[0][1],
