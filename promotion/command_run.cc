@@ -62,6 +62,15 @@ std::string OutFolder(const Project& project, const RunFlags& flags) {
                                                     : "out/latest/" + flags.hardware_class);
 }
 
+Result<std::string> HashMatrix(const Project& project, const Matrix& matrix,
+                               const std::string& hardware_class) {
+  return matrix.Hash(hardware_class, [&](const std::string& path) -> Result<std::string> {
+    if (fs::is_regular_file(project.Path(path))) return GitBlobId(project.Path(path));
+    return Status(ErrorKind::kUsage,
+                  path + ": there is no such file, but a model of the matrix is made from it");
+  });
+}
+
 Result<RunOptions> MakeOptions(const Invocation& invocation, const RunFlags& flags,
                                Progress* progress) {
   RunOptions options;
@@ -86,9 +95,7 @@ Result<RunOptions> MakeOptions(const Invocation& invocation, const RunFlags& fla
     note("no hashes of this state: " + hashes.status().message());
   }
   FG_ASSIGN_OR_RETURN(options.hashes.matrix,
-                      options.matrix.Hash(flags.hardware_class, [&](const std::string& path) {
-                        return GitBlobId(project.Path(path));
-                      }));
+                      HashMatrix(project, options.matrix, flags.hardware_class));
   FG_ASSIGN_OR_RETURN(const Snapshot snapshot,
                       invocation.services.snapshot(project, flags.hardware_class, note));
   options.snapshot_program = snapshot.program;
