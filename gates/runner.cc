@@ -154,7 +154,16 @@ class Run {
 };
 
 Status Run::Prepare() {
-  FG_ASSIGN_OR_RETURN(const Json hello, Hello(*state_.pool, Arm::kHead, options_.fault));
+  FG_ASSIGN_OR_RETURN(Json hello, Hello(*state_.pool, Arm::kHead, ""));
+  if (!options_.fault.empty()) {
+    // Head starts without the fault, so where it does not start with it, the fault's name is wrong.
+    auto faulty = Hello(*state_.pool, Arm::kHead, options_.fault);
+    if (!faulty.ok()) {
+      return Status(ErrorKind::kUsage,
+                    "--fault " + options_.fault + ": " + faulty.status().message());
+    }
+    hello = std::move(faulty).value();
+  }
   state_.head_gates = HelloGates(hello);
   const Json device = hello.value("device", Json::object());
   state_.levels = device.value("levels", std::vector<std::string>{});
