@@ -22,6 +22,8 @@ void Ledger::CountGraph(bool reused, const std::string& identity) {
   counts_.graph_identities.insert(identity);
 }
 
+void Ledger::CountPlane(bool hit) { ++(hit ? counts_.plane_hits : counts_.plane_misses); }
+
 void Ledger::AddDegradation(Degradation degradation) {
   auto& kept = counts_.degradations;
   if (std::find(kept.begin(), kept.end(), degradation) == kept.end()) {

@@ -32,6 +32,15 @@ TEST(Ledger, CountsLaunchesForwardsAndReadsPerPhase) {
   EXPECT_EQ(counts.gate_reads.at({"FG_MMQ", Phase::kPrefill}), 2u);
 }
 
+TEST(Ledger, CountsPlanesThatWereThereAndPlanesThatWereMade) {
+  Ledger ledger;
+  ledger.CountPlane(false);
+  ledger.CountPlane(true);
+  ledger.CountPlane(true);
+  EXPECT_EQ(ledger.counts().plane_hits, 2u);
+  EXPECT_EQ(ledger.counts().plane_misses, 1u);
+}
+
 TEST(Ledger, KeepsEachIdentityOnceWhetherBuiltOrReused) {
   Ledger ledger;
   ledger.CountGraph(false, "b");

@@ -146,7 +146,7 @@ Json LedgerJson(const Ledger::Counts& counts) {
         {"identities", counts.graph_identities}}},
       {"captures", 0},
       {"replays", 0},
-      {"plane_cache", {{"hits", 0}, {"misses", 0}}}};
+      {"plane_cache", {{"hits", counts.plane_hits}, {"misses", counts.plane_misses}}}};
 }
 
 Json MemoryJson(const MemoryBook& book, const SystemMemory& system) {

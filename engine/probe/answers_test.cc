@@ -63,6 +63,8 @@ TEST(Answers, LedgerSaysEveryCount) {
   ledger.CountGateRead("FG_MMQ", Phase::kLoad);
   ledger.CountGraph(false, "bb");
   ledger.CountGraph(true, "aa");
+  ledger.CountPlane(false);
+  ledger.CountPlane(true);
   ledger.AddDegradation({"x", "y", "z"});
   ledger.AddRefusal("no");
   EXPECT_EQ(LedgerJson(ledger.Take()), Json::parse(R"({
@@ -72,7 +74,7 @@ TEST(Answers, LedgerSaysEveryCount) {
       "gate_reads": [{"gate": "FG_MMQ", "phase": "load", "count": 1}],
       "degradations": [{"from": "x", "to": "y", "reason": "z"}], "refusals": ["no"],
       "graphs": {"built": 1, "reused": 1, "identities": ["aa", "bb"]},
-      "captures": 0, "replays": 0, "plane_cache": {"hits": 0, "misses": 0}})"));
+      "captures": 0, "replays": 0, "plane_cache": {"hits": 1, "misses": 1}})"));
 }
 
 TEST(Answers, MemorySaysEveryCategory) {

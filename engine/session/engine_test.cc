@@ -138,6 +138,10 @@ TEST(Engine, CountsEveryLabel) {
   const std::map<std::pair<std::string, Phase>, uint64_t> reads = {
       {{"FG_MMQ", p}, 11}, {{"FG_MMQ_RAW", p}, 9}, {{"FG_MMQ_RAW_NB", p}, 9}};
   EXPECT_EQ(test.ledger.counts().gate_reads, reads);
+  // A plane is made for q (int8) and v (f16), o, gate, down, and shared by k and up: 5 made and 2
+  // found in layer 0; 3 and 1 in the last; 3 and 1 in each of two slices of the tail.
+  EXPECT_EQ(test.ledger.counts().plane_misses, 5u + 3u + 2u * 3u);
+  EXPECT_EQ(test.ledger.counts().plane_hits, 2u + 1u + 2u * 1u);
 }
 
 TEST(Engine, DecodeReadsNoGateAndIsTheSameOnEveryPath) {

@@ -50,6 +50,7 @@ class CpuContext {
   void CountDispatch(Phase phase, const char* op, const std::string& label) {
     ledger_->CountDispatch(phase, op, label);
   }
+  void CountPlane(bool hit) { ledger_->CountPlane(hit); }
 
   // Calls body(range, thread) with shares of [0, total) in multiples of `grain`, on up to the set
   // number of threads, and counts one launch. What body computes for an index must depend on that

@@ -30,7 +30,9 @@ struct Call {
 Status FillQuantized(CpuContext& context, const Call& call) {
   ActivationPlanes& planes = context.planes();
   FG_RETURN_IF_ERROR(planes.ReserveQuantized(call.rows, call.k()));
-  if (planes.HoldsQuantized(call.x, call.rows, call.k())) return Status::Ok();
+  const bool held = planes.HoldsQuantized(call.x, call.rows, call.k());
+  context.CountPlane(held);
+  if (held) return Status::Ok();
   const int64_t chunks = call.k() / kBlock32;
   context.Parallel(call.phase, call.rows, GrainFor(call.k()), [&](Range rows, int) {
     QuantizeRows(context.level(), call.x + rows.begin * call.k(), call.k(), rows.size(), call.k(),
@@ -42,7 +44,9 @@ Status FillQuantized(CpuContext& context, const Call& call) {
 Status FillRounded(CpuContext& context, const Call& call) {
   ActivationPlanes& planes = context.planes();
   FG_RETURN_IF_ERROR(planes.ReserveRounded(call.rows, call.k()));
-  if (planes.HoldsRounded(call.x, call.rows, call.k())) return Status::Ok();
+  const bool held = planes.HoldsRounded(call.x, call.rows, call.k());
+  context.CountPlane(held);
+  if (held) return Status::Ok();
   context.Parallel(call.phase, call.rows, GrainFor(call.k()), [&](Range rows, int) {
     RoundRowsToF16(context.level(), call.x + rows.begin * call.k(), call.k(), rows.size(), call.k(),
                    planes.rounded() + rows.begin * call.k(), planes.exponents() + rows.begin);
