@@ -15,15 +15,14 @@ namespace flipgate {
 
 // What the names of a formula stand for in one cell.
 struct FormulaValues {
-  std::map<std::string, int64_t>
-      w16;               // per type, as `load` answers; a type that is absent counts 0
-  std::map<std::string, int64_t> v16;  // values of those weights, per type
-  int64_t prefills = 0;  // forwards of 16 rows or more
+  std::map<std::string, int64_t> w16 = {};  // per type, as `load` answers; an absent type counts 0
+  std::map<std::string, int64_t> v16 = {};  // values of those weights, per type
+  int64_t prefills = 0;                     // forwards of 16 rows or more
   int64_t layers = 0;
 };
 
-// A condition on a count: `= EXPR` or `>= EXPR`; EXPR of w16(TYPE), v16(TYPE), prefills, layers, whole
-// numbers, + - * and parentheses.
+// A condition on a count: `= EXPR` or `>= EXPR`; EXPR of w16(TYPE), v16(TYPE), prefills, layers,
+// whole numbers, + - * and parentheses.
 class LiveFormula {
  public:
   // kUsage "column 9: unknown name 'prefils'; did you mean 'prefills'?": one-based within `text`.

@@ -5,7 +5,8 @@
 namespace flipgate {
 namespace {
 
-const FormulaValues kValues{.w16 = {{"q4_K", 30}, {"q6_K", 9}}, .prefills = 4, .layers = 6};
+const FormulaValues kValues{
+    .w16 = {{"q4_K", 30}, {"q6_K", 9}}, .v16 = {{"q4_K", 1000}}, .prefills = 4, .layers = 6};
 
 int64_t Value(std::string_view text) {
   const auto formula = LiveFormula::Parse(text);
@@ -28,6 +29,7 @@ TEST(LiveFormula, CountsWhatTheModelHolds) {
   EXPECT_EQ(Value("= 10 - 3 - 2"), 5);
   EXPECT_EQ(Value("= 2 + 3 * 4"), 14);
   EXPECT_EQ(Value("= w16(q8_0) * prefills"), 0);
+  EXPECT_EQ(Value("= 2 * v16(q4_K) + v16(q6_K)"), 2000);
 }
 
 TEST(LiveFormula, ComparesAsItSays) {
@@ -48,6 +50,7 @@ TEST(LiveFormula, NamesTheColumnOfEachMistake) {
   EXPECT_EQ(ParseError("= w16(q4_K) * prefils"),
             "column 15: unknown name 'prefils'; did you mean 'prefills'?");
   EXPECT_EQ(ParseError("= w16 * 3"), "column 7: w16 takes a type, as in w16(q4_K)");
+  EXPECT_EQ(ParseError("= v16 * 3"), "column 7: v16 takes a type, as in v16(q4_K)");
   EXPECT_EQ(ParseError("= w16()"), "column 7: w16 takes a type, as in w16(q4_K)");
   EXPECT_EQ(ParseError("= w16(q4_K"), "column 11: a ')' is missing");
   EXPECT_EQ(ParseError("= (3 + 4"), "column 9: a ')' is missing");

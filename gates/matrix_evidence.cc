@@ -8,17 +8,19 @@ namespace {
 
 using fg::Json;
 using fg::Result;
+using Form = AgreementAspect::Form;
 using Type = EvidenceField::Type;
 
 struct KindInMatrix {
   std::vector<EvidenceField> fields;
-  std::vector<std::string> aspects = {""};
+  std::vector<AgreementAspect> aspects = {{"", Form::kBitwise}};
 };
 
 const std::map<std::string, KindInMatrix>& Kinds() {
   static const std::map<std::string, KindInMatrix> kKinds = {
       {"parity",
-       {.fields = {{"ops", Type::kPath}, {"pins", Type::kPath}}, .aspects = {"ops", "logits"}}},
+       {.fields = {{"ops", Type::kPath}, {"pins", Type::kPath}},
+        .aspects = {{"ops", Form::kBitwise}, {"logits", Form::kTolerance}}}},
       {"greedy_contrast",
        {.fields = {{"prompts", Type::kPath}, {"tokens", Type::kCount}, {"pins", Type::kPath}}}},
       {"lattice",
@@ -30,7 +32,10 @@ const std::map<std::string, KindInMatrix>& Kinds() {
        {.fields = {{"text", Type::kPath},
                    {"windows", Type::kCount},
                    {"window_bytes", Type::kCount}},
-        .aspects = {"kl", "top1", "perplexity", "held"}}},
+        .aspects = {{"kl", Form::kTolerance},
+                    {"top1", Form::kTolerance},
+                    {"perplexity", Form::kTolerance},
+                    {"held", Form::kTolerance}}}},
       {"liveness", {.fields = {{"prompts", Type::kPath}, {"tokens", Type::kCount}}}},
       {"optout",
        {.fields = {{"prompts", Type::kPath}, {"tokens", Type::kCount}, {"pins", Type::kPath}}}},
@@ -41,7 +46,7 @@ const std::map<std::string, KindInMatrix>& Kinds() {
                    {"pins", Type::kPath}}}},
       {"memory_two_way",
        {.fields = {{"prompt_tokens", Type::kCount}, {"tokens", Type::kCount}},
-        .aspects = {"share", "slack_mib"}}},
+        .aspects = {{"share", Form::kTolerance}, {"slack_mib", Form::kTolerance}}}},
   };
   return kKinds;
 }
@@ -53,9 +58,10 @@ std::vector<EvidenceField> FieldsOfKind(const std::string& kind) {
   return found == Kinds().end() ? std::vector<EvidenceField>{} : found->second.fields;
 }
 
-std::vector<std::string> AspectsOfKind(const std::string& kind) {
+std::vector<AgreementAspect> AspectsOfKind(const std::string& kind) {
   const auto found = Kinds().find(kind);
-  return found == Kinds().end() ? std::vector<std::string>{""} : found->second.aspects;
+  if (found != Kinds().end()) return found->second.aspects;
+  return {{"", Form::kEither}};
 }
 
 Result<std::string> ReadProjectPath(const YamlDocument& document, const YamlNode& node,

@@ -27,8 +27,15 @@ struct EvidenceField {
 // not list.
 std::vector<EvidenceField> FieldsOfKind(const std::string& kind);
 
-// The aspects that a kind's `agreement` names, each on its own; {""} where it is one word.
-std::vector<std::string> AspectsOfKind(const std::string& kind);
+// What one aspect of a kind's `agreement` may be.
+struct AgreementAspect {
+  enum class Form { kBitwise, kTolerance, kEither };
+  std::string name;  // "" where a kind's agreement is one word
+  Form form = Form::kBitwise;
+};
+
+// The aspects that a kind's `agreement` names, each on its own.
+std::vector<AgreementAspect> AspectsOfKind(const std::string& kind);
 
 // The value of one field, typed. kUsage with place.
 fg::Result<fg::Json> ReadEvidenceField(const YamlDocument& document, const YamlNode& node,

@@ -194,27 +194,30 @@ Status MatrixLoader::LoadKind(const std::string& kind, YamlMark mark, const Yaml
 
 Status MatrixLoader::LoadAgreement(EvidenceSpec* spec, YamlMark mark, const YamlNode* node) {
   const std::string what = "evidence." + spec->kind + ".agreement";
-  const std::vector<std::string> aspects = AspectsOfKind(spec->kind);
-  if (node == nullptr)
+  const std::vector<AgreementAspect> aspects = AspectsOfKind(spec->kind);
+  if (node == nullptr) {
     return document_.Error(mark, what + " is missing: bitwise, or the name of a tolerance");
-  if (aspects == std::vector<std::string>{""}) {
-    FG_ASSIGN_OR_RETURN(spec->agreement[""], KnownTolerance(*node, what));
+  }
+  if (aspects.size() == 1 && aspects[0].name.empty()) {
+    FG_ASSIGN_OR_RETURN(spec->agreement[""], KnownTolerance(*node, what, aspects[0]));
     return Status::Ok();
   }
   if (node->kind != YamlNode::Kind::kMap) {
-    return document_.Error(node->mark,
-                           fmt::format("{} must be a map of {}", what, fmt::join(aspects, ", ")));
+    return document_.Error(
+        node->mark, fmt::format("{} must be a map of {}", what, fmt::join(NamesOf(aspects), ", ")));
   }
   FG_ASSIGN_OR_RETURN(YamlMap map, YamlMap::Open(document_, *node, what));
-  for (const std::string& aspect : aspects) {
-    FG_ASSIGN_OR_RETURN(const YamlNode* value, map.Required(aspect));
-    FG_ASSIGN_OR_RETURN(spec->agreement[aspect], KnownTolerance(*value, what + "." + aspect));
+  for (const AgreementAspect& aspect : aspects) {
+    FG_ASSIGN_OR_RETURN(const YamlNode* value, map.Required(aspect.name));
+    FG_ASSIGN_OR_RETURN(spec->agreement[aspect.name],
+                        KnownTolerance(*value, what + "." + aspect.name, aspect));
   }
   return map.Finish();
 }
 
-Result<std::string> MatrixLoader::KnownTolerance(const YamlNode& node,
-                                                 const std::string& what) const {
+Result<std::string> MatrixLoader::KnownTolerance(const YamlNode& node, const std::string& what,
+                                                 const AgreementAspect& aspect) const {
+  using Form = AgreementAspect::Form;
   FG_ASSIGN_OR_RETURN(std::string name, document_.String(node, what));
   if (document_.Number(node, what).ok()) {
     return document_.Error(
@@ -222,9 +225,20 @@ Result<std::string> MatrixLoader::KnownTolerance(const YamlNode& node,
   }
   std::vector<std::string> known = NamesOf(matrix_.tolerances_);
   known.insert(known.begin(), kBitwise);
-  if (std::find(known.begin(), known.end(), name) != known.end()) return name;
-  return document_.Error(node.mark, fmt::format("unknown tolerance '{}' in {}{}", name, what,
-                                                DidYouMean(name, known)));
+  if (std::find(known.begin(), known.end(), name) == known.end()) {
+    return document_.Error(node.mark, fmt::format("unknown tolerance '{}' in {}{}", name, what,
+                                                  DidYouMean(name, known)));
+  }
+  if (aspect.form == Form::kBitwise && name != kBitwise) {
+    return document_.Error(node.mark,
+                           fmt::format("{} must be bitwise: no tolerance is applied there", what));
+  }
+  if (aspect.form == Form::kTolerance && name == kBitwise) {
+    return document_.Error(
+        node.mark,
+        fmt::format("{} must name a tolerance: nothing is compared bit for bit there", what));
+  }
+  return name;
 }
 
 }  // namespace flipgate

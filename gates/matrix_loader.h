@@ -7,6 +7,7 @@
 
 #include "base/status.h"
 #include "gates/matrix.h"
+#include "gates/matrix_evidence.h"
 #include "gates/yaml_document.h"
 
 namespace flipgate {
@@ -28,7 +29,8 @@ class MatrixLoader {
   fg::Status LoadKind(const std::string& kind, YamlMark mark, const YamlNode& node);
   fg::Status LoadAgreement(EvidenceSpec* spec, YamlMark mark, const YamlNode* node);
   fg::Status CheckName(const std::string& name, YamlMark mark, const std::string& what) const;
-  fg::Result<std::string> KnownTolerance(const YamlNode& node, const std::string& what) const;
+  fg::Result<std::string> KnownTolerance(const YamlNode& node, const std::string& what,
+                                         const AgreementAspect& aspect) const;
   // A list of names, each among `known`; `noun` names them in the message.
   fg::Result<std::vector<std::string>> KnownNames(const YamlNode& node, const std::string& what,
                                                   const std::vector<std::string>& known,

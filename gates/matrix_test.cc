@@ -10,7 +10,7 @@
 namespace flipgate {
 namespace {
 
-const std::vector<std::string> kKinds = {"liveness", "greedy_contrast"};
+const std::vector<std::string> kKinds = {"liveness", "greedy_contrast", "memory_two_way"};
 
 // A small matrix in parts, so that a test can spoil one.
 struct Parts {
@@ -41,13 +41,16 @@ struct Parts {
   std::string evidence =
       "evidence:\n"
       "  liveness: {models: [a, b], prompts: p, tokens: 4, agreement: bitwise}\n"
-      "  greedy_contrast: {models: [a], prompts: p, pins: q, tokens: 32, agreement: near, timeout: "
-      "5 s}\n";
+      "  greedy_contrast: {models: [a], prompts: p, pins: q, tokens: 32, agreement: bitwise, "
+      "timeout: 5 s}\n"
+      "  memory_two_way: {models: [a], prompt_tokens: 4, tokens: 2, agreement: {share: near, "
+      "slack_mib: near}}\n";
   std::string cells =
       "cells:\n"
       "  liveness: {default: required, FG_A: required, FG_B: {required: [a]}}\n"
       "  greedy_contrast: {default: {not_applicable: because}, FG_A: required, FG_B: {shared_with: "
-      "FG_A}}\n";
+      "FG_A}}\n"
+      "  memory_two_way: {default: required, FG_A: required, FG_B: {shared_with: FG_A}}\n";
 
   std::string Text() const { return version + models + tolerances + gates + evidence + cells; }
 };
@@ -95,7 +98,8 @@ TEST(Matrix, LoadsWhatItSays) {
   EXPECT_EQ(evidence.timeout_ms, 5000);
   EXPECT_EQ(evidence.Integer("tokens"), 32);
   EXPECT_EQ(evidence.Text("prompts"), "p");
-  EXPECT_EQ(evidence.agreement.at(""), "near");
+  EXPECT_EQ(evidence.agreement.at(""), "bitwise")
+      << matrix.FindEvidence("memory_two_way")->agreement.at("share");
   EXPECT_EQ(matrix.FindTolerance("near")->value, 0.5);
   EXPECT_EQ(matrix.FindPair("greedy_contrast", "FG_B")->shared_with, "FG_A");
   EXPECT_EQ(matrix.FindPair("greedy_contrast", "default")->reason, "because");
@@ -113,15 +117,17 @@ TEST(Matrix, ExpandsCellsInTheScopeOfAClass) {
   const Matrix matrix = Loaded(Parts().Text());
   EXPECT_EQ(CellTexts(matrix, "cpu"),
             (std::vector<std::string>{"liveness/default/a", "liveness/FG_A/a", "liveness/FG_B/a",
-                                      "greedy_contrast/FG_A/a"}));
+                                      "greedy_contrast/FG_A/a", "memory_two_way/default/a",
+                                      "memory_two_way/FG_A/a"}));
   EXPECT_EQ(
       CellTexts(matrix, "sm_90"),
       (std::vector<std::string>{"liveness/default/a", "liveness/default/b", "liveness/FG_A/a",
-                                "liveness/FG_A/b", "liveness/FG_B/a", "greedy_contrast/FG_A/a"}));
+                                "liveness/FG_A/b", "liveness/FG_B/a", "greedy_contrast/FG_A/a",
+                                "memory_two_way/default/a", "memory_two_way/FG_A/a"}));
   const Matrix narrow = Loaded(
       Spoilt(Parts().Text(), "FG_B: {required: [a]}", "FG_B: {required: [a], classes: [cpu]}"));
-  EXPECT_EQ(CellTexts(narrow, "sm_90").size(), 5u);
-  EXPECT_EQ(CellTexts(narrow, "cpu").size(), 4u);
+  EXPECT_EQ(CellTexts(narrow, "sm_90").size(), 7u);
+  EXPECT_EQ(CellTexts(narrow, "cpu").size(), 6u);
 }
 
 TEST(Matrix, AClassMayHaveABudgetOfItsOwn) {
@@ -185,15 +191,16 @@ TEST(Matrix, RefusesWordsItDoesNotKnowWithTheNearest) {
             "m.yaml:22:3: unknown kind of evidence 'livenes'; did you mean 'liveness'?");
   EXPECT_EQ(RefusedWith("models: [a, b]", "models: [a, c_model]"),
             "m.yaml:22:26: unknown model 'c_model' in evidence.liveness.models");
-  EXPECT_EQ(RefusedWith("agreement: near", "agreement: nearr"),
-            "m.yaml:23:78: unknown tolerance 'nearr' in evidence.greedy_contrast.agreement; did "
-            "you mean 'near'?");
+  EXPECT_EQ(
+      RefusedWith("share: near", "share: nearr"),
+      "m.yaml:24:81: unknown tolerance 'nearr' in evidence.memory_two_way.agreement.share; did "
+      "you mean 'near'?");
   EXPECT_EQ(RefusedWith("tokens: 32", "token: 32"),
             "m.yaml:23:20: evidence.greedy_contrast has no 'tokens'");
   EXPECT_EQ(RefusedWith("tokens: 32", "tokens: 32, threads: [1]"),
             "m.yaml:23:67: unknown key 'threads' in evidence.greedy_contrast");
   EXPECT_EQ(RefusedWith("FG_A: required, FG_B: {shared", "FG_AB: required, FG_B: {shared"),
-            "m.yaml:26:57: unknown gate 'FG_AB' in cells.greedy_contrast; did you mean 'FG_A'?");
+            "m.yaml:27:57: unknown gate 'FG_AB' in cells.greedy_contrast; did you mean 'FG_A'?");
   EXPECT_EQ(RefusedWith("* prefills", "* prefils"),
             "m.yaml:14:21: gates.FG_A.live of 'mmq.*': column 15: unknown name 'prefils'; did you "
             "mean 'prefills'?");
@@ -207,44 +214,44 @@ TEST(Matrix, RefusesWhatStandsTwice) {
   EXPECT_EQ(RefusedWith("models: [a, b]", "models: [a, a]"),
             "m.yaml:22:26: 'a' stands twice in evidence.liveness.models");
   EXPECT_EQ(RefusedWith("  greedy_contrast: {default", "  liveness: {default"),
-            "m.yaml:26:3: the key 'liveness' stands twice; first on line 25");
+            "m.yaml:27:3: the key 'liveness' stands twice; first on line 26");
   EXPECT_EQ(RefusedWith("off: {env: 0}", "off: {env: 1}"),
             "m.yaml:10:36: gates.FG_A.set: on and off are the same setting '1'");
 }
 
 TEST(Matrix, ABlankPairIsAnErrorThatNamesIt) {
   EXPECT_EQ(RefusedWith(", FG_B: {required: [a]}", ""),
-            "m.yaml:25:13: cells says nothing of liveness/FG_B: write required, {shared_with: "
+            "m.yaml:26:13: cells says nothing of liveness/FG_B: write required, {shared_with: "
             "GATE} or {not_applicable: REASON}");
   EXPECT_EQ(RefusedWith("default: required, ", ""),
-            "m.yaml:25:13: cells says nothing of liveness/default: write required, {shared_with: "
+            "m.yaml:26:13: cells says nothing of liveness/default: write required, {shared_with: "
             "GATE} or {not_applicable: REASON}");
   Parts parts;
-  parts.cells.resize(parts.cells.find("  greedy_contrast"));
+  parts.cells.resize(parts.cells.find("  memory_two_way"));
   EXPECT_EQ(Refused(parts.Text()),
-            "m.yaml:25:3: cells says nothing of greedy_contrast: each kind of evidence has a row");
+            "m.yaml:26:3: cells says nothing of memory_two_way: each kind of evidence has a row");
   EXPECT_EQ(RefusedWith("default: required", "default: yes"),
-            "m.yaml:25:23: liveness/default must be required, {shared_with: GATE} or "
+            "m.yaml:26:23: liveness/default must be required, {shared_with: GATE} or "
             "{not_applicable: REASON}, is 'yes'");
 }
 
 TEST(Matrix, ASharedPairLeansOnARequiredOne) {
   EXPECT_EQ(
       RefusedWith("shared_with: FG_A", "shared_with: default"),
-      "m.yaml:26:79: greedy_contrast/FG_B is shared with default, whose own pair is not required");
+      "m.yaml:27:79: greedy_contrast/FG_B is shared with default, whose own pair is not required");
   EXPECT_EQ(
       RefusedWith("shared_with: FG_A", "shared_with: FG_B"),
-      "m.yaml:26:79: greedy_contrast/FG_B is shared with FG_B, whose own pair is not required");
+      "m.yaml:27:79: greedy_contrast/FG_B is shared with FG_B, whose own pair is not required");
   EXPECT_EQ(RefusedWith("shared_with: FG_A", "shared_with: FG_X"),
-            "m.yaml:26:79: greedy_contrast/FG_B is shared with 'FG_X', which is no gate; did you "
+            "m.yaml:27:79: greedy_contrast/FG_B is shared with 'FG_X', which is no gate; did you "
             "mean 'FG_A'?");
   EXPECT_EQ(RefusedWith("{shared_with: FG_A}", "{shared_with: FG_A, not_applicable: both}"),
-            "m.yaml:26:79: cells.greedy_contrast.FG_B must say one of required, shared_with and "
+            "m.yaml:27:79: cells.greedy_contrast.FG_B must say one of required, shared_with and "
             "not_applicable");
   EXPECT_EQ(RefusedWith("{required: [a]}", "{required: []}"),
-            "m.yaml:25:66: cells.liveness.FG_B.required holds no model");
+            "m.yaml:26:66: cells.liveness.FG_B.required holds no model");
   EXPECT_EQ(RefusedWith("{not_applicable: because}", "{not_applicable: \"\"}"),
-            "m.yaml:26:47: cells.greedy_contrast.default.not_applicable must not be empty");
+            "m.yaml:27:47: cells.greedy_contrast.default.not_applicable must not be empty");
 }
 
 TEST(Matrix, RequiredEvidenceSaysHowItIsMeasured) {
@@ -260,10 +267,21 @@ TEST(Matrix, AToleranceHasACauseAndIsNamed) {
   EXPECT_EQ(RefusedWith("{value: 0.5, cause: rounding}", "0.5"),
             "m.yaml:6:9: tolerances.near must be a map of value and cause, not a bare number");
   EXPECT_EQ(RefusedWith(", cause: rounding", ""), "m.yaml:6:9: tolerances.near has no 'cause'");
-  EXPECT_EQ(RefusedWith("agreement: near", "agreement: 0.001"),
-            "m.yaml:23:78: evidence.greedy_contrast.agreement is a bare number; name a tolerance "
-            "that says its cause");
-  EXPECT_EQ(RefusedWith("agreement: near, ", ""),
+  EXPECT_EQ(RefusedWith("share: near", "share: 0.001"),
+            "m.yaml:24:81: evidence.memory_two_way.agreement.share is a bare number; name a "
+            "tolerance that says its cause");
+  EXPECT_EQ(
+      RefusedWith("share: near", "share: bitwise"),
+      "m.yaml:24:81: evidence.memory_two_way.agreement.share must name a tolerance: nothing is "
+      "compared bit for bit there");
+  EXPECT_EQ(RefusedWith("agreement: bitwise, timeout", "agreement: near, timeout"),
+            "m.yaml:23:78: evidence.greedy_contrast.agreement must be bitwise: no tolerance is "
+            "applied there");
+  EXPECT_EQ(RefusedWith("{share: near, slack_mib: near}", "near"),
+            "m.yaml:24:73: evidence.memory_two_way.agreement must be a map of share, slack_mib");
+  EXPECT_EQ(RefusedWith("{share: near, slack_mib: near}", "{share: near}"),
+            "m.yaml:24:73: evidence.memory_two_way.agreement has no 'slack_mib'");
+  EXPECT_EQ(RefusedWith("agreement: bitwise, timeout", "timeout"),
             "m.yaml:23:3: evidence.greedy_contrast.agreement is missing: bitwise, or the name of a "
             "tolerance");
   for (const char* bad : {"1_000", "0o17", ".inf", ".nan"}) {
@@ -295,7 +313,7 @@ TEST(Matrix, WordsOfTruthAreNoNames) {
             "m.yaml:22:26: unknown model 'off' in evidence.liveness.models");
   EXPECT_EQ(
       RefusedWith("  liveness: {default: required", "  liveness: {on: required, default: required"),
-      "m.yaml:25:14: unknown gate 'on' in cells.liveness");
+      "m.yaml:26:14: unknown gate 'on' in cells.liveness");
   EXPECT_EQ(RefusedWith("bits: same", "bits: y"),
             "m.yaml:19:11: gates.FG_B.bits must be same or other");
   EXPECT_EQ(RefusedWith("on: {env: 1}", "on: {env: 1}, default: {env: 2}"),

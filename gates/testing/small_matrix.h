@@ -7,6 +7,7 @@ namespace flipgate {
 
 inline constexpr const char* kSmallMatrix =
     "version: 1\n"
+    "tolerances: {near: {value: 1, cause: rounding}}\n"
     "models:\n"
     "  a: {from: f.gguf, quantize: q4_k_m, sha256: "
     "1111111111111111111111111111111111111111111111111111111111111111}\n"
@@ -16,7 +17,7 @@ inline constexpr const char* kSmallMatrix =
     "  FG_A: {needs: [], set: {on: {env: 1}, off: {env: 0}}, bits: other, live: {x: \">= 1\"}}\n"
     "  FG_B: {needs: [FG_A], set: {on: {env: 1}, off: {env: 0}}, bits: same, live: {x: \">= 1\"}}\n"
     "evidence:\n"
-    "  parity: {models: [a, b], ops: o, pins: p, agreement: {ops: bitwise, logits: bitwise}}\n"
+    "  parity: {models: [a, b], ops: o, pins: p, agreement: {ops: bitwise, logits: near}}\n"
     "  lattice: {models: [a], prompts: p, tokens: 4, threads: [1, 2], pins: q, agreement: "
     "bitwise}\n"
     "cells:\n"
