@@ -1,6 +1,7 @@
 #include "gates/bundle_writer.h"
 
 #include <algorithm>
+#include <cctype>
 #include <filesystem>
 
 #include "base/file.h"
@@ -36,12 +37,23 @@ Status RemoveOldBundle(const std::string& out) {
   return Status::Ok();
 }
 
+bool ContinuesName(char c) {
+  return std::isalnum(static_cast<unsigned char>(c)) || c == '_' || c == '-';
+}
+
+// "FOLDER/rest" becomes "rest", FOLDER alone "."; "FOLDER2" is another folder.
 std::string Cut(std::string text, const std::vector<std::string>& folders) {
   for (const std::string& folder : folders) {
     if (folder.size() < 2) continue;
     for (size_t at = 0; (at = text.find(folder, at)) != std::string::npos;) {
-      const bool inside = text.compare(at + folder.size(), 1, "/") == 0;
-      text.replace(at, folder.size() + inside, inside ? "" : ".");
+      const size_t end = at + folder.size();
+      if (end < text.size() && ContinuesName(text[end])) {
+        at = end;
+      } else if (end < text.size() && text[end] == '/') {
+        text.erase(at, folder.size() + 1);
+      } else {
+        text.replace(at, folder.size(), ".");
+      }
     }
   }
   return text;

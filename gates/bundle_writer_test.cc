@@ -118,13 +118,14 @@ TEST_F(BundleWriterTest, CutsTheMachinesFoldersOut) {
   CellResult result =
       CellResult::Error("/home/ann/project/build/bin/e: cannot start, see /tmp/flipgate-x");
   result.figures = {{"file", "/tmp/flipgate-x/a.bin"}};
-  result.attachments = {{"a.txt", "of /home/ann/project/f"}};
+  result.attachments = {{"a.txt", "of /home/ann/project/f and /home/ann/project2/f"}};
   ASSERT_TRUE(writer->Add(SmallMatrix().Cells("cpu")[0], result).ok());
   const Bundle bundle = Written();
   EXPECT_EQ(bundle.cells[0].reason, "build/bin/e: cannot start, see .");
   EXPECT_EQ(bundle.cells[0].figures["file"], "a.bin");
   EXPECT_EQ(bundle.header.build["flags"], "-Ibase");
-  EXPECT_EQ(*fg::ReadFile(out_ + "/raw/" + bundle.cells[0].attachments[0].sha256), "of f");
+  EXPECT_EQ(*fg::ReadFile(out_ + "/raw/" + bundle.cells[0].attachments[0].sha256),
+            "of f and /home/ann/project2/f");
 }
 
 TEST_F(BundleWriterTest, AFolderThatCannotBeWrittenIsNamed) {

@@ -196,6 +196,7 @@ Status Run::Prepare() {
   for (const std::string& kind : options_.selection.without)
     header_.selection.push_back("without " + kind);
   header_.jobs = options_.jobs;
+  header_.private_folders = {options_.project.root, options_.out, scratch_};
   return Status::Ok();
 }
 
