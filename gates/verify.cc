@@ -4,13 +4,14 @@
 
 #include <algorithm>
 #include <filesystem>
-#include <regex>
+#include <map>
 #include <set>
 
 #include "base/file.h"
 #include "base/sha256.h"
 #include "gates/archive.h"
 #include "gates/summary.h"
+#include "gates/waivers.h"
 
 namespace flipgate {
 namespace {
@@ -129,9 +130,16 @@ void CheckPairs(const Bundle& bundle, Failures* failures) {
   }
 }
 
+// 2026-11-30T18:06:00Z
+bool IsTime(const std::string& text) {
+  if (text.size() != 20 || !IsDate(text.substr(0, 10))) return false;
+  std::string shape = text.substr(10);
+  for (char& c : shape) c = c >= '0' && c <= '9' ? '0' : c;
+  return shape == "T00:00:00Z";
+}
+
 void CheckHeader(const BundleHeader& header, Failures* failures) {
-  static const std::regex kTime("[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}Z");
-  if (header.started.size() != 20 || !std::regex_match(header.started, kTime)) {
+  if (!IsTime(header.started)) {
     failures->push_back("started: must be a time such as 2026-11-30T18:06:00Z");
   }
   const BundleHashes& hashes = header.hashes;

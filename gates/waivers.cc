@@ -3,8 +3,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cctype>
 #include <filesystem>
-#include <regex>
 
 #include "base/file.h"
 #include "base/nearest.h"
@@ -16,14 +16,6 @@ namespace {
 
 using fg::Result;
 using fg::Status;
-
-bool IsDate(const std::string& text) {
-  static const std::regex kDate("[0-9]{4}-[0-9]{2}-[0-9]{2}");
-  if (text.size() != 10 || !std::regex_match(text, kDate)) return false;
-  const int month = std::stoi(text.substr(5, 2)), day = std::stoi(text.substr(8, 2));
-  static constexpr int kDays[] = {31, 29, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31};
-  return month >= 1 && month <= 12 && day >= 1 && day <= kDays[month - 1];
-}
 
 // The cell must be one of the class that the waiver names, which need not be the class of this run.
 Status CheckCell(const YamlDocument& document, const YamlNode& node, const Matrix& matrix,
@@ -64,6 +56,16 @@ Result<Waiver> ReadWaiver(const YamlDocument& document, const YamlNode& node,
 }
 
 }  // namespace
+
+bool IsDate(const std::string& text) {
+  if (text.size() != 10 || text[4] != '-' || text[7] != '-') return false;
+  for (const size_t i : {0, 1, 2, 3, 5, 6, 8, 9}) {
+    if (!std::isdigit(static_cast<unsigned char>(text[i]))) return false;
+  }
+  const int month = std::stoi(text.substr(5, 2)), day = std::stoi(text.substr(8, 2));
+  static constexpr int kDays[] = {31, 29, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31};
+  return month >= 1 && month <= 12 && day >= 1 && day <= kDays[month - 1];
+}
 
 Result<std::vector<Waiver>> ParseWaivers(std::string text, const std::string& file_name,
                                          const Matrix& matrix, const std::string& hardware_class) {

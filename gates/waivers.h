@@ -19,4 +19,7 @@ fg::Result<std::vector<Waiver>> ParseWaivers(std::string text, const std::string
                                              const Matrix& matrix,
                                              const std::string& hardware_class);
 
+// YYYY-MM-DD, of a month and day that exist.
+bool IsDate(const std::string& text);
+
 }  // namespace flipgate

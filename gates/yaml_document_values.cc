@@ -1,8 +1,8 @@
 // Typed readers of yaml_document.h.
 #include <algorithm>
+#include <cctype>
 #include <charconv>
 #include <cmath>
-#include <regex>
 
 #include "base/nearest.h"
 #include "gates/yaml_document.h"
@@ -26,13 +26,41 @@ const char* KindName(const YamlNode& node) {
 }
 
 std::string Shown(const YamlNode& node) {
-  return node.kind == YamlNode::Kind::kScalar ? "'" + node.scalar + "'" : KindName(node);
+  if (node.kind != YamlNode::Kind::kScalar) return KindName(node);
+  return node.scalar.size() <= 80 ? "'" + node.scalar + "'"
+                                  : "text of " + std::to_string(node.scalar.size()) + " bytes";
 }
 
-// std::regex recurses per character, so long text is refused unread.
-bool Matches(const YamlNode& node, const std::regex& pattern) {
-  return node.kind == YamlNode::Kind::kScalar && node.scalar.size() <= 64 &&
-         std::regex_match(node.scalar, pattern);
+bool AllDigits(std::string_view text) {
+  return !text.empty() &&
+         std::all_of(text.begin(), text.end(), [](unsigned char c) { return std::isdigit(c); });
+}
+
+// -?(0|[1-9][0-9]*)
+bool IsWhole(std::string_view text) {
+  if (text.starts_with('-')) text.remove_prefix(1);
+  return AllDigits(text) && (text == "0" || text[0] != '0');
+}
+
+// A whole number, then perhaps .DIGITS, then perhaps e, a sign or none, and up to three digits.
+bool IsDecimal(std::string_view text) {
+  if (const size_t e = text.find('e'); e != std::string_view::npos) {
+    std::string_view exponent = text.substr(e + 1);
+    if (exponent.starts_with('-') || exponent.starts_with('+')) exponent.remove_prefix(1);
+    if (!AllDigits(exponent) || exponent.size() > 3) return false;
+    text = text.substr(0, e);
+  }
+  if (const size_t point = text.find('.'); point != std::string_view::npos) {
+    if (!AllDigits(text.substr(point + 1))) return false;
+    text = text.substr(0, point);
+  }
+  return IsWhole(text);
+}
+
+bool IsSum(std::string_view text) {
+  return text.size() == 64 && std::all_of(text.begin(), text.end(), [](unsigned char c) {
+           return std::isdigit(c) || (c >= 'a' && c <= 'f');
+         });
 }
 
 }  // namespace
@@ -46,20 +74,19 @@ Result<std::string> YamlDocument::String(const YamlNode& node, const std::string
 }
 
 Result<int64_t> YamlDocument::Integer(const YamlNode& node, const std::string& what) const {
-  static const std::regex kWhole("-?(0|[1-9][0-9]*)");
   int64_t value = 0;
   const char* end = node.scalar.data() + node.scalar.size();
-  if (!Matches(node, kWhole) || std::from_chars(node.scalar.data(), end, value).ec != std::errc()) {
+  if (node.kind != YamlNode::Kind::kScalar || !IsWhole(node.scalar) ||
+      std::from_chars(node.scalar.data(), end, value).ec != std::errc()) {
     return Error(node.mark, what + " must be a whole number in plain digits, is " + Shown(node));
   }
   return value;
 }
 
 Result<double> YamlDocument::Number(const YamlNode& node, const std::string& what) const {
-  static const std::regex kDecimal("-?(0|[1-9][0-9]*)(\\.[0-9]+)?(e[-+]?[0-9]{1,3})?");
   double value = 0;
   const char* end = node.scalar.data() + node.scalar.size();
-  if (!Matches(node, kDecimal) ||
+  if (node.kind != YamlNode::Kind::kScalar || !IsDecimal(node.scalar) ||
       std::from_chars(node.scalar.data(), end, value).ec != std::errc() || !std::isfinite(value)) {
     return Error(node.mark,
                  what + " must be a finite decimal number such as 0.5 or 1e-6, is " + Shown(node));
@@ -84,19 +111,20 @@ Result<std::vector<std::string>> YamlDocument::Strings(const YamlNode& node,
 }
 
 Result<int64_t> YamlDocument::Milliseconds(const YamlNode& node, const std::string& what) const {
-  static const std::regex kTime("([1-9][0-9]{0,8}) (ms|s|min)");
-  if (!Matches(node, kTime)) {
+  const size_t blank = std::min(node.scalar.find(' '), node.scalar.size());
+  const std::string_view text = node.scalar, count = text.substr(0, blank),
+                         unit = text.substr(blank);
+  const int64_t scale = unit == " ms" ? 1 : unit == " s" ? 1000 : unit == " min" ? 60000 : 0;
+  const bool counts = AllDigits(count) && count[0] != '0' && count.size() <= 9;
+  if (node.kind != YamlNode::Kind::kScalar || scale == 0 || !counts) {
     return Error(node.mark,
                  what + " must be a time such as 500 ms, 60 s or 2 min, is " + Shown(node));
   }
-  const int64_t count = std::stoll(node.scalar);
-  const std::string_view unit = std::string_view(node.scalar).substr(node.scalar.find(' ') + 1);
-  return count * (unit == "ms" ? 1 : unit == "s" ? 1000 : 60000);
+  return std::stoll(node.scalar) * scale;
 }
 
 Result<std::string> YamlDocument::Sha256(const YamlNode& node, const std::string& what) const {
-  static const std::regex kSum("[0-9a-f]{64}");
-  if (!Matches(node, kSum)) {
+  if (node.kind != YamlNode::Kind::kScalar || !IsSum(node.scalar)) {
     return Error(node.mark, what + " must be 64 lower-case hexadecimal digits, is " + Shown(node));
   }
   return node.scalar;
