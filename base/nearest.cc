@@ -18,7 +18,8 @@ int EditDistance(std::string_view a, std::string_view b) {
     current[0] = static_cast<int>(i);
     for (size_t j = 1; j <= b.size(); ++j) {
       const bool same = Lower(a[i - 1]) == Lower(b[j - 1]);
-      current[j] = std::min({previous[j] + 1, current[j - 1] + 1, previous[j - 1] + (same ? 0 : 1)});
+      current[j] =
+          std::min({previous[j] + 1, current[j - 1] + 1, previous[j - 1] + (same ? 0 : 1)});
       const bool swapped = i > 1 && j > 1 && Lower(a[i - 1]) == Lower(b[j - 2]) &&
                            Lower(a[i - 2]) == Lower(b[j - 1]);
       if (swapped) current[j] = std::min(current[j], before[j - 2] + 1);

@@ -56,7 +56,8 @@ Result<std::string> Sha256File(const std::string& path) {
   Sha256 sum;
   std::vector<char> piece(1 << 20);
   size_t bytes;
-  while ((bytes = std::fread(piece.data(), 1, piece.size(), file)) > 0) sum.Update(piece.data(), bytes);
+  while ((bytes = std::fread(piece.data(), 1, piece.size(), file)) > 0)
+    sum.Update(piece.data(), bytes);
   const bool failed = std::ferror(file) != 0;
   std::fclose(file);
   if (failed) return Status(ErrorKind::kIo, path + ": read failed");

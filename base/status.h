@@ -72,16 +72,17 @@ class [[nodiscard]] Result {
 }  // namespace fg
 
 // Returns the Status of EXPR from the enclosing function when it is not ok.
-#define FG_RETURN_IF_ERROR(expr)              \
-  do {                                        \
-    ::fg::Status fg_status_ = (expr);         \
-    if (!fg_status_.ok()) return fg_status_;  \
+#define FG_RETURN_IF_ERROR(expr)             \
+  do {                                       \
+    ::fg::Status fg_status_ = (expr);        \
+    if (!fg_status_.ok()) return fg_status_; \
   } while (0)
 
 #define FG_CONCAT_INNER_(a, b) a##b
 #define FG_CONCAT_(a, b) FG_CONCAT_INNER_(a, b)
 // FG_ASSIGN_OR_RETURN(auto x, F()): x = the value, or returns the Status.
-#define FG_ASSIGN_OR_RETURN(lhs, expr) FG_ASSIGN_OR_RETURN_(FG_CONCAT_(fg_result_, __LINE__), lhs, expr)
+#define FG_ASSIGN_OR_RETURN(lhs, expr) \
+  FG_ASSIGN_OR_RETURN_(FG_CONCAT_(fg_result_, __LINE__), lhs, expr)
 #define FG_ASSIGN_OR_RETURN_(tmp, lhs, expr) \
   auto tmp = (expr);                         \
   if (!tmp.ok()) return tmp.status();        \
