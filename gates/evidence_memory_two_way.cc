@@ -138,6 +138,24 @@ Json SideJson(const Side& side) {
           {"peak_resident", side.peak_resident}};
 }
 
+// The relations that hold for this row: the gate's own; for `default` those of the promoted gates.
+fg::Result<std::optional<std::string>> RelationFault(const RunContext& context, const Side& with,
+                                                     const Side& without, int64_t* checked) {
+  std::optional<std::string> fault;
+  bool declared = false;
+  for (const GateSpec& gate : context.matrix().gates()) {
+    const bool meant =
+        context.gate() != nullptr ? &gate == context.gate() : context.IsPromoted(gate.name);
+    if (!meant || gate.memory_on.empty() || fault) continue;
+    declared = true;
+    FG_ASSIGN_OR_RETURN(fault, BrokenRelation(with, gate.memory_on, checked));
+    if (!fault) {
+      FG_ASSIGN_OR_RETURN(fault, BrokenRelation(without, gate.memory_off, checked));
+    }
+  }
+  return declared ? fault : Differs(with, without, checked);
+}
+
 fg::Result<CellResult> Compare(RunContext& context, const CellId& cell) {
   const GateSpec* gate = context.gate();
   Variables on, off;
@@ -154,15 +172,8 @@ fg::Result<CellResult> Compare(RunContext& context, const CellId& cell) {
   FG_ASSIGN_OR_RETURN(const Side without, Measure(context, "off", off, cell.model));
 
   int64_t checked = 0;
-  std::optional<std::string> fault;
-  if (gate != nullptr && !gate->memory_on.empty()) {
-    FG_ASSIGN_OR_RETURN(fault, BrokenRelation(with, gate->memory_on, &checked));
-    if (!fault) {
-      FG_ASSIGN_OR_RETURN(fault, BrokenRelation(without, gate->memory_off, &checked));
-    }
-  } else if (gate != nullptr) {
-    fault = Differs(with, without, &checked);
-  }
+  FG_ASSIGN_OR_RETURN(std::optional<std::string> fault,
+                      RelationFault(context, with, without, &checked));
   std::string category = "relation";
   for (const Side* side : {&with, &without}) {
     if (fault) break;
@@ -176,8 +187,8 @@ fg::Result<CellResult> Compare(RunContext& context, const CellId& cell) {
   CellResult result;
   if (fault) {
     result = CellResult::Fail(category, *fault);
-  } else if (with.tokens == 0 || without.tokens == 0) {
-    result = CellResult::Fail("protocol", "an arm generated no token");
+  } else if (with.tokens == 0 || without.tokens == 0 || checked == 0) {
+    result = CellResult::Fail("protocol", "an arm generated no token, or no relation was checked");
   } else {
     result.outcome = Outcome::kPass;
   }
