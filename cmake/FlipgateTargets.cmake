@@ -39,6 +39,8 @@ function(fg_test stem)
   string(REPLACE "/" "_" target "${here}_${stem}")
   add_executable(${target} ${stem}.cc)
   _fg_common(${target})
+  # Tests and the suite wait for processes, not for loops: -O1 takes a third off their compile time.
+  target_compile_options(${target} PRIVATE -O1)
   target_compile_definitions(${target} PRIVATE FG_SOURCE_DIR="${CMAKE_SOURCE_DIR}"
                              FG_BINARY_DIR="${CMAKE_BINARY_DIR}")
   target_link_libraries(${target} PRIVATE ${A_DEPENDS} GTest::gtest GTest::gmock GTest::gtest_main)
