@@ -12,6 +12,7 @@
 #include <thread>
 
 #include "base/file.h"
+#include "base/file_lock.h"
 #include "base/nearest.h"
 #include "gates/blind_spots.h"
 #include "gates/bundle_writer.h"
@@ -302,6 +303,16 @@ Result<std::vector<BlindSpot>> Run::FindBlindSpots() {
 
 Result<RunSummary> Run::Execute() {
   const auto start = std::chrono::steady_clock::now();
+  // Two runs into one folder would mix their results.
+  FG_RETURN_IF_ERROR(fg::MakeFolders(options_.out));
+  const auto folder = fg::FileLock::TryTake(options_.out);
+  if (!folder.ok()) {
+    return folder.status().kind() == ErrorKind::kRefused
+               ? Status(ErrorKind::kUsage, options_.out +
+                                               ": another run writes there; wait for it, or give "
+                                               "--out another folder")
+               : folder.status();
+  }
   FG_ASSIGN_OR_RETURN(writer_, BundleWriter::Create(options_.out, header_, options_.matrix, all_,
                                                     options_.waivers));
   FG_RETURN_IF_ERROR(BookModels());

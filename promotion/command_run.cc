@@ -149,7 +149,9 @@ void PrintSummary(const Terminal& terminal, const RunSummary& summary) {
                     : judgement.verdict == Verdict::kUnproven ? Terminal::Tone::kDoubtful
                                                               : Terminal::Tone::kBad;
   for (const std::string& reason : judgement.reasons) out << "  " << reason << "\n";
-  for (const BlindSpot& spot : bundle.blind_spots) {
+  // Of a part of the matrix they say nothing: the evidence that reaches them was left out.
+  const bool whole = bundle.header.selection.empty();
+  for (const BlindSpot& spot : whole ? bundle.blind_spots : std::vector<BlindSpot>{}) {
     out << fmt::format("  blind spot: no evidence that checks values reached {} {} {}\n",
                        spot.phase, spot.op, spot.label);
   }

@@ -1,8 +1,6 @@
 #include "promotion/snapshot.h"
 
-#include <fcntl.h>
 #include <fmt/format.h>
-#include <sys/file.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -10,6 +8,7 @@
 #include <thread>
 
 #include "base/file.h"
+#include "base/file_lock.h"
 #include "base/process.h"
 #include "base/sha256.h"
 #include "gates/engine_client.h"
@@ -27,27 +26,6 @@ using fg::Result;
 using fg::Status;
 
 constexpr std::chrono::minutes kBuildLimit{60};
-
-// One builder at a time per entry; a second one waits and then finds what the first built.
-class FileLock {
- public:
-  static Result<FileLock> Take(const std::string& path) {
-    const int fd = ::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644);
-    if (fd < 0 || ::flock(fd, LOCK_EX) != 0) {
-      if (fd >= 0) ::close(fd);
-      return Status(ErrorKind::kIo, path + ": cannot lock");
-    }
-    return FileLock(fd);
-  }
-  FileLock(FileLock&& other) noexcept : fd_(std::exchange(other.fd_, -1)) {}
-  ~FileLock() {
-    if (fd_ >= 0) ::close(fd_);
-  }
-
- private:
-  explicit FileLock(int fd) : fd_(fd) {}
-  int fd_;
-};
 
 // A kept program: the file, and beside it what it was when it was built.
 struct Entry {
@@ -216,7 +194,8 @@ Result<Snapshot> ObtainSnapshot(const Project& project, const std::string& hardw
   entry.program = entry.folder + "/engine";
   entry.meta = entry.folder + "/meta.json";
   FG_RETURN_IF_ERROR(fg::MakeFolders(entry.folder));
-  FG_ASSIGN_OR_RETURN(const FileLock lock, FileLock::Take(entry.folder + "/lock"));
+  // One builder at a time per entry; a second one waits and then finds what the first built.
+  FG_ASSIGN_OR_RETURN(const fg::FileLock lock, fg::FileLock::Take(entry.folder + "/lock"));
   auto sum = KeptSum(entry);
   if (!sum.ok()) {
     note("building the snapshot of class " + hardware_class + " from commit " +
