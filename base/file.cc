@@ -52,8 +52,15 @@ Status WriteAll(int fd, std::string_view bytes, const std::string& path) {
 
 }  // namespace
 
+Status CheckReplaceable(const std::string& path) {
+  struct stat info;
+  if (::lstat(path.c_str(), &info) != 0 || S_ISREG(info.st_mode)) return Status::Ok();
+  return Status(ErrorKind::kIo, path + ": is no regular file and stays as it is");
+}
+
+// O_NONBLOCK: a FIFO would hold the open for ever before it can be refused.
 Result<std::string> ReadFile(const std::string& path) {
-  const Descriptor fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  const Descriptor fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
   if (fd.get() < 0) return IoError(path, "");
   FG_ASSIGN_OR_RETURN(const size_t size, RegularFileSize(fd, path));
   std::string bytes(size, '\0');
@@ -70,6 +77,7 @@ Result<std::string> ReadFile(const std::string& path) {
 }
 
 Status WriteFileAtomic(const std::string& path, std::string_view bytes) {
+  FG_RETURN_IF_ERROR(CheckReplaceable(path));
   const std::string temporary = path + ".tmp." + std::to_string(::getpid());
   Status status;
   {
@@ -92,7 +100,7 @@ Status MakeFolders(const std::string& path) {
 }
 
 Result<MappedFile> MappedFile::Open(const std::string& path) {
-  const Descriptor fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  const Descriptor fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
   if (fd.get() < 0) return IoError(path, "");
   FG_ASSIGN_OR_RETURN(const size_t size, RegularFileSize(fd, path));
   MappedFile file;

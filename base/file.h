@@ -15,7 +15,13 @@ Result<std::string> ReadFile(const std::string& path);
 
 // Writes PATH.tmp.PID, syncs and renames it over PATH, so that a reader sees the old bytes or the
 // new ones and never a part. kIo names the path; the temporary file is removed on failure.
+// A PATH that is something else than a regular file (a device, a folder, a link to one) is refused:
+// a rename would put a file in its place.
 Status WriteFileAtomic(const std::string& path, std::string_view bytes);
+
+// Ok where `path` does not exist or is a regular file itself, no link; else kIo "PATH: is no
+// regular file and stays as it is".
+Status CheckReplaceable(const std::string& path);
 
 // Creates a folder and its parents. kIo names it.
 Status MakeFolders(const std::string& path);

@@ -1,6 +1,7 @@
 #include "base/file.h"
 
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 
 #include <filesystem>
 
@@ -45,6 +46,24 @@ TEST(File, EmptyFileMapsToNothing) {
   auto mapped = MappedFile::Open(folder + "/empty");
   ASSERT_TRUE(mapped.ok());
   EXPECT_TRUE(mapped->bytes().empty());
+}
+
+TEST(File, AtomicWriteLeavesWhatIsNoFileAlone) {
+  const std::string folder = TempFolder();
+  ASSERT_TRUE(WriteFileAtomic(folder + "/a", "one").ok());
+  std::filesystem::create_symlink("a", folder + "/link");
+  for (const std::string& path : {folder + "/link", folder, std::string("/dev/null")}) {
+    EXPECT_EQ(WriteFileAtomic(path, "two").message(),
+              path + ": is no regular file and stays as it is");
+  }
+  EXPECT_EQ(*ReadFile(folder + "/a"), "one");
+}
+
+TEST(File, AFifoIsRefusedAtOnce) {
+  const std::string fifo = TempFolder() + "/fifo";
+  ASSERT_EQ(::mkfifo(fifo.c_str(), 0600), 0);
+  EXPECT_EQ(ReadFile(fifo).status().message(), fifo + ": not a regular file");
+  EXPECT_EQ(MappedFile::Open(fifo).status().message(), fifo + ": not a regular file");
 }
 
 TEST(File, FolderIsNoFile) {

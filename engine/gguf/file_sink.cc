@@ -7,10 +7,14 @@
 #include <cstring>
 #include <utility>
 
+#include "base/file.h"
+
 namespace fg {
 
 FileSink::FileSink(std::string path)
     : path_(std::move(path)), temporary_(path_ + ".tmp." + std::to_string(::getpid())) {
+  status_ = CheckReplaceable(path_);
+  if (!status_.ok()) return;
   fd_ = ::open(temporary_.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
   if (fd_ < 0) status_ = Fail("cannot write");
 }

@@ -53,13 +53,14 @@ TEST_F(FileSinkTest, FailuresNameThePathAndStay) {
   EXPECT_EQ(sink.written(), 0u);
 }
 
-TEST_F(FileSinkTest, AFolderIsNotReplaced) {
+TEST_F(FileSinkTest, WhatIsNoFileIsNotReplaced) {
   const std::string path = folder_ + "/taken";
   std::filesystem::create_directories(path);
-  {
-    FileSink sink(path);
-    ASSERT_TRUE(sink.Write("x").ok());
-    EXPECT_EQ(sink.Commit().message(), path + ": cannot replace: Is a directory");
+  for (const std::string& target : {path, std::string("/dev/null")}) {
+    FileSink sink(target);
+    const std::string expected = target + ": is no regular file and stays as it is";
+    EXPECT_EQ(sink.Write("x").message(), expected);
+    EXPECT_EQ(sink.Commit().message(), expected);
   }
   EXPECT_EQ(Files(), 1);
 }

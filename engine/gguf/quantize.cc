@@ -1,5 +1,7 @@
 #include "engine/gguf/quantize.h"
 
+#include <filesystem>
+
 #include <algorithm>
 #include <cmath>
 #include <map>
@@ -154,6 +156,10 @@ Result<QuantizeSummary> QuantizeFile(const std::string& input, const std::string
                                      std::string_view mix_name) {
   FG_ASSIGN_OR_RETURN(const Mix* mix, FindMix(mix_name));
   FG_ASSIGN_OR_RETURN(const MappedFile mapped, MappedFile::Open(input));
+  std::error_code ignored;
+  if (std::filesystem::equivalent(input, output, ignored)) {
+    return Status(ErrorKind::kUsage, output + ": is the input itself; name another file");
+  }
   const Result<GgufFile> file = GgufFile::Parse(mapped.bytes());
   if (!file.ok()) return file.status().WithContext(input);
   QuantizeSummary summary;

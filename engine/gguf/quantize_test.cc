@@ -219,11 +219,14 @@ TEST_F(QuantizeTest, FallbacksAreListedByTensor) {
   EXPECT_EQ(Opened(Path("q4_k_m")).TypeOf("blk.0.attn_q.weight"), TensorType::kF16);
 }
 
-TEST_F(QuantizeTest, AFileCanBeReplacedByItsVariant) {
+TEST_F(QuantizeTest, TheInputIsNeverTheOutput) {
   const std::string path = WriteModel(kModel);
-  ASSERT_TRUE(QuantizeFile(path, Path("apart.gguf"), "q4_0").ok());
-  ASSERT_TRUE(QuantizeFile(path, path, "q4_0").ok());
-  EXPECT_TRUE(*ReadFile(path) == *ReadFile(Path("apart.gguf")));
+  const std::string before = *ReadFile(path);
+  const auto summary = QuantizeFile(path, path, "q4_0");
+  ASSERT_FALSE(summary.ok());
+  EXPECT_EQ(summary.status().kind(), ErrorKind::kUsage);
+  EXPECT_EQ(summary.status().message(), path + ": is the input itself; name another file");
+  EXPECT_TRUE(*ReadFile(path) == before);
 }
 
 TEST_F(QuantizeTest, ValuesThatTheTypeCannotHoldAreRefused) {
