@@ -7,9 +7,7 @@
 
 namespace flipgate {
 
-using fg::ErrorKind;
 using fg::Json;
-using fg::Status;
 
 fg::Result<Logits> Score(RunContext& context, CellEngine& engine,
                          const std::vector<int64_t>& tokens, int64_t first,
@@ -25,12 +23,11 @@ fg::Result<Logits> Score(RunContext& context, CellEngine& engine,
   const int64_t rows = static_cast<int64_t>(tokens.size()) - first;
   if (logits.rows != rows || logits.vocabulary <= 0 ||
       bytes.size() != static_cast<size_t>(rows * logits.vocabulary) * sizeof(float)) {
-    return Status(
-        ErrorKind::kIo,
+    return engine.BadAnswer(
         "score: the file's size does not fit the rows and vocabulary that the answer tells");
   }
   if (answer.value("digest", "") != fg::Sha256Hex(std::string_view(bytes))) {
-    return Status(ErrorKind::kIo, "score: the file's sum is not the answer's digest");
+    return engine.BadAnswer("score: the file's sum is not the answer's digest");
   }
   logits.values.resize(bytes.size() / sizeof(float));
   std::memcpy(logits.values.data(), bytes.data(), bytes.size());

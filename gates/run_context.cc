@@ -31,6 +31,12 @@ fg::Result<fg::Json> CellEngine::Ask(const fg::Json& request) {
   return context_->Stop(lease_.engine().key.arm == "head" ? Arm::kHead : Arm::kSnapshot, asked);
 }
 
+fg::Status CellEngine::BadAnswer(const std::string& message) {
+  const std::string& arm = lease_.engine().key.arm;
+  return context_->Stop(arm == "head" ? Arm::kHead : Arm::kSnapshot,
+                        {AskState::kProtocol, {}, "", "engine '" + arm + "': " + message});
+}
+
 fg::Result<Asked> CellEngine::AskAny(const fg::Json& request) {
   Asked asked = lease_.Ask(request, context_->deadline());
   if (asked.state == AskState::kAnswer || asked.state == AskState::kRefusal) return asked;

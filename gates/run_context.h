@@ -50,6 +50,8 @@ class CellEngine {
   fg::Result<fg::Json> Ask(const fg::Json& request);
   // The answer or the refusal, for cells that expect one.
   fg::Result<Asked> AskAny(const fg::Json& request);
+  // An answer that does not hold what the protocol says: the cell's outcome, as a broken protocol.
+  fg::Status BadAnswer(const std::string& message);
   const fg::Json& hello() const { return lease_.engine().hello; }
   const fg::Json& load() const { return lease_.engine().load; }
   const fg::Json& memory_before() const { return lease_.engine().memory_before; }

@@ -1,10 +1,14 @@
 #include "gates/runner.h"
 
 #include <fmt/format.h>
+#include <signal.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <atomic>
+#include <cerrno>
 #include <chrono>
+#include <cstdlib>
 #include <ctime>
 #include <filesystem>
 #include <mutex>
@@ -45,16 +49,22 @@ double SecondsSince(std::chrono::steady_clock::time_point start) {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
 }
 
-// A temporary folder that goes with the object.
+// A folder of this process below `parent`, gone with the object. A run that a signal ended leaves
+// its own behind; the next one clears away those of processes that no longer are.
 class ScratchFolder {
  public:
-  static Result<ScratchFolder> Make() {
-    std::string pattern = (std::filesystem::temp_directory_path() / "flipgate-XXXXXX").string();
-    if (::mkdtemp(pattern.data()) == nullptr) {
-      return Status(ErrorKind::kIo,
-                    pattern + ": cannot make a temporary folder; is TMPDIR writable?");
+  static Result<ScratchFolder> Make(const std::string& parent) {
+    FG_RETURN_IF_ERROR(fg::MakeFolders(parent));
+    std::error_code ignored;
+    for (const auto& entry : std::filesystem::directory_iterator(parent, ignored)) {
+      const pid_t owner = std::atoi(entry.path().filename().c_str());
+      if (owner <= 0 || ::kill(owner, 0) == 0 || errno != ESRCH) continue;
+      std::filesystem::remove_all(entry.path(), ignored);
     }
-    return ScratchFolder(pattern);
+    const std::string path = parent + "/" + std::to_string(::getpid());
+    std::filesystem::remove_all(path, ignored);
+    FG_RETURN_IF_ERROR(fg::MakeFolders(path));
+    return ScratchFolder(path);
   }
   ScratchFolder(ScratchFolder&& other) noexcept : path_(std::exchange(other.path_, "")) {}
   ~ScratchFolder() {
@@ -107,6 +117,28 @@ Status CheckGates(const Matrix& matrix, const std::vector<HelloGate>& gates) {
     if (matrix.FindGate(gate.name) == nullptr) {
       return Status(ErrorKind::kUsage,
                     "head knows gate '" + gate.name + "', which the matrix lacks: add its row");
+    }
+  }
+  return Status::Ok();
+}
+
+// What the matrix calls on and off must be that to head: a setting that says otherwise would hold a
+// path against itself.
+Status CheckSettings(EnginePool& pool, const Matrix& matrix) {
+  for (const GateSpec& gate : matrix.gates()) {
+    for (const auto& [setting, text] : gate.set) {
+      EngineKey key{ArmName(Arm::kHead), {{"FG_THREADS", "1"}, {gate.name, text}}, ""};
+      Asked failure;
+      auto lease = pool.Fresh(key, fg::After(kStartLimit), &failure);
+      if (!lease.ok()) return Status(ErrorKind::kIo, lease.status().message());
+      for (const HelloGate& told : HelloGates(lease->engine().hello)) {
+        const bool off = told.value == "0";
+        if (told.name != gate.name || off == (setting == "off")) continue;
+        return Status(
+            ErrorKind::kUsage,
+            fmt::format("gate '{0}': the matrix calls {0}={1} {2}, but head resolves it to '{3}'",
+                        gate.name, text, setting, told.value));
+      }
     }
   }
   return Status::Ok();
@@ -174,6 +206,7 @@ Status Run::Prepare() {
                                                  hardware_class, options_.hardware_class));
   }
   FG_RETURN_IF_ERROR(CheckGates(options_.matrix, state_.head_gates));
+  FG_RETURN_IF_ERROR(CheckSettings(*state_.pool, options_.matrix));
   if (!options_.snapshot_program.empty()) {
     FG_ASSIGN_OR_RETURN(const Json snapshot, Hello(*state_.pool, Arm::kSnapshot, ""));
     FG_RETURN_IF_ERROR(CheckSnapshot(options_, snapshot));
@@ -283,6 +316,8 @@ Status Run::BookModels() {
 
 Result<std::vector<BlindSpot>> Run::FindBlindSpots() {
   std::vector<BlindSpot> spots;
+  // Of a part of the matrix they say nothing: the evidence that reaches them was left out.
+  if (selected_.size() != all_.size()) return spots;
   std::set<std::string> seen, names;
   for (const CellId& cell : selected_) names.insert(cell.model);
   for (const std::string& name : names) {
@@ -292,7 +327,7 @@ Result<std::vector<BlindSpot>> Run::FindBlindSpots() {
     if (!used.ok()) {
       if (options_.on_note)
         options_.on_note("blind spots of '" + name + "' are not known: " + used.status().message());
-      continue;
+      return spots;  // an engine that gave no answer once is not waited for again
     }
     for (const BlindSpot& spot : Unreached(*used, reached_)) {
       if (seen.insert(spot.phase + spot.op + spot.label).second) spots.push_back(spot);
@@ -337,7 +372,9 @@ Result<RunSummary> Run::Execute() {
 }  // namespace
 
 Result<RunSummary> RunMatrix(const RunOptions& options) {
-  FG_ASSIGN_OR_RETURN(ScratchFolder scratch, ScratchFolder::Make());
+  FG_ASSIGN_OR_RETURN(
+      ScratchFolder scratch,
+      ScratchFolder::Make(options.project.Path(options.project.cache) + "/scratch"));
   std::vector<std::string> passed = fg::PassedEnvironment(kPassed);
   // Cells run side by side, so a thread that waits must not spin on another cell's processor.
   passed.push_back("OMP_WAIT_POLICY=passive");

@@ -33,12 +33,12 @@ Result<Stream> CollectOne(CellEngine& engine, const Prompt& prompt, const Stream
   const Json* top = fields.RequiredArray("top");
   fields.Required("digests", &stream.digests);
   fields.Required("text", &stream.text);
-  if (!fields.ok()) return fields.Finish();
+  if (!fields.ok()) return engine.BadAnswer(fields.Finish().message());
   stream.prompt_tokens = prompt_tokens->get<std::vector<int64_t>>();
   stream.tokens = tokens->get<std::vector<int64_t>>();
   for (const Json& step : *top) {
     if (step.size() != 2)
-      return Status(ErrorKind::kIo, "generate.top: two entries a step were asked for");
+      return engine.BadAnswer("generate.top: two entries a step were asked for");
     stream.top_tokens.push_back({step[0][0].get<int64_t>(), step[1][0].get<int64_t>()});
     // A NaN logit is null in JSON: it must not read as a number.
     const auto value = [](const Json& v) { return v.is_number() ? v.get<double>() : std::nan(""); };
@@ -46,9 +46,9 @@ Result<Stream> CollectOne(CellEngine& engine, const Prompt& prompt, const Stream
   }
   const size_t steps = stream.tokens.size();
   if (steps == 0 || stream.digests.size() != steps || stream.top.size() != steps) {
-    return Status(ErrorKind::kIo,
-                  fmt::format("generate for prompt '{}' gave {} tokens, {} digests, {} top entries",
-                              prompt.name, steps, stream.digests.size(), stream.top.size()));
+    return engine.BadAnswer(
+        fmt::format("generate for prompt '{}' gave {} tokens, {} digests, {} top entries",
+                    prompt.name, steps, stream.digests.size(), stream.top.size()));
   }
   return stream;
 }

@@ -156,7 +156,12 @@ int RunCli(const std::vector<std::string>& arguments, const std::vector<std::str
   }
   if (const Status clean = CheckEnvironment(environment); !clean.ok())
     return invocation.Fail(clean);
-  return invocation.action();
+  const int code = invocation.action();
+  terminal.out->flush();
+  if (terminal.out->good()) return code;
+  // What nobody could read was not said.
+  *terminal.err << "flipgate: standard output cannot be written\n";
+  return kExitError;
 }
 
 }  // namespace flipgate

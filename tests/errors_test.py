@@ -1,7 +1,10 @@
 """Wrong things are said well: the place, what is wrong, what to do. No traceback, no hang, the right exit code."""
 
+import fcntl
+import os
 from pathlib import Path
 import shutil
+import subprocess
 import tempfile
 import unittest
 
@@ -23,8 +26,8 @@ class Errors(unittest.TestCase):
         self.assertNotIn("Traceback", done.stderr)
         self.assertNotIn("terminate called", done.stderr)
 
-    def flipgate_run(self, *words, env=None):
-        return programs.run(programs.FLIPGATE, "run", "--engine", programs.ENGINE, "--out", self.folder / "out", *words, env=env)
+    def flipgate_run(self, *words, env=None, engine=programs.ENGINE):
+        return programs.run(programs.FLIPGATE, "run", "--engine", engine, "--out", self.folder / "out", *words, env=env)
 
     def test_a_missing_model(self):
         done = programs.run(programs.ENGINE, "run", "-m", "no/such.gguf", "-p", "x")
@@ -77,6 +80,39 @@ class Errors(unittest.TestCase):
         matrix.write_text(text[:at] + ("0" if text[at] != "0" else "1") + text[at + 1:])
         done = self.flipgate_run("--matrix", matrix, "--cell", "liveness/default/small-k")
         self.expect(done, 2, "model 'small-k'", "gave sha256", "the matrix pins")
+
+    def test_a_setting_that_head_reads_otherwise(self):
+        text = MATRIX.read_text().replace('off: {env: "0"}', 'off: {env: "off"}', 1)
+        matrix = self.folder / "matrix.yaml"
+        matrix.write_text(text)
+        done = self.flipgate_run("--matrix", matrix, "--cell", "liveness/default/small-f16")
+        self.expect(done, 2, "gate 'FG_MMQ': the matrix calls FG_MMQ=off off, but head resolves it to '1'")
+
+    def test_an_answer_without_its_members_breaks_the_protocol(self):
+        # Head answers everything, but generate without what the protocol says it holds.
+        engine = self.folder / "engine"
+        engine.write_text("#!/bin/sh\n"
+                          f'exec {programs.ENGINE} "$@" | sed -u \'s/"prompt_tokens"/"prompt_tokenz"/\'\n')
+        engine.chmod(0o755)
+        done = self.flipgate_run("--cell", "liveness/default/small-f16", engine=engine)
+        self.assertEqual(done.returncode, 1, done.stdout + done.stderr)
+        self.assertIn("prompt_tokens: is missing", done.stdout)
+
+    def test_a_second_run_into_the_same_folder(self):
+        out = self.folder / "out"
+        out.mkdir()
+        folder = os.open(out, os.O_RDONLY)
+        self.addCleanup(os.close, folder)
+        fcntl.flock(folder, fcntl.LOCK_EX)
+        done = self.flipgate_run("--cell", "liveness/default/small-f16")
+        self.expect(done, 2, "another run writes there")
+
+    def test_output_that_cannot_be_written(self):
+        with open("/dev/full", "w") as full:
+            done = subprocess.run([programs.FLIPGATE, "list"], cwd=programs.ROOT, stdout=full, stderr=subprocess.PIPE,
+                                  text=True, check=False, env={"PATH": os.environ["PATH"]})
+        self.assertEqual(done.returncode, 4)
+        self.assertIn("standard output cannot be written", done.stderr)
 
     def test_a_shallow_clone_without_the_snapshots_commit(self):
         clone = self.folder / "clone"
