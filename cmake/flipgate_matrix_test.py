@@ -64,7 +64,7 @@ class MatrixTest(unittest.TestCase):
         player.write_text(PLAYER)
         player.chmod(player.stat().st_mode | stat.S_IXUSR)
         self.play(cells=CELLS, run_code=0, bundle=GREEN)
-        subprocess.run(["cmake", "-S", self.folder, "-B", self.folder / "build"], check=True, capture_output=True)
+        subprocess.run(["cmake", "-G", "Ninja", "-S", self.folder, "-B", self.folder / "build"], check=True, capture_output=True)
 
     def play(self, **answers):
         (self.folder / "play.json").write_text(json.dumps(answers))

@@ -23,9 +23,9 @@ struct QuantizeSummary {
 
 // Reads INPUT, converts every 2-D weight by MIX, writes OUTPUT atomically. Deterministic: the same
 // input and mix give the same bytes everywhere, whatever the number of threads. 1-D tensors become
-// f32. A tensor that has its type already is copied. kUsage for an unknown mix (nearest name) and for OUTPUT being INPUT,
-// kBadModel for INPUT (also for a value that is not finite, or beyond f16 where the mix is not
-// f32), kIo for either file.
+// f32. A tensor that has its type already is copied. kUsage for an unknown mix (nearest name) and
+// for OUTPUT being INPUT, kBadModel for INPUT (also for a value that is not finite, or beyond f16
+// where the mix is not f32), kIo for either file.
 Result<QuantizeSummary> QuantizeFile(const std::string& input, const std::string& output,
                                      std::string_view mix);
 
