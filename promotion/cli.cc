@@ -124,6 +124,13 @@ void AddCommonOptions(CLI::App* command, Invocation* invocation) {
       ->type_name("FOLDER");
 }
 
+Status RequireBundle(const std::string& path) {
+  namespace fs = std::filesystem;
+  const std::string file = fs::is_directory(path) ? path + "/bundle.json" : path;
+  if (fs::exists(file)) return Status::Ok();
+  return Status(fg::ErrorKind::kUsage, path + ": there is no such bundle");
+}
+
 int RunCli(const std::vector<std::string>& arguments, const std::vector<std::string>& environment,
            const Terminal& terminal, Services services) {
   CLI::App app(kDescription, "flipgate");

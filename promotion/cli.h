@@ -63,6 +63,9 @@ struct Invocation {
   fg::Result<Matrix> OpenMatrix(const Project& project, const std::string& path) const;
 };
 
+// kUsage "PATH: there is no such bundle" unless `path` is a file or a folder with bundle.json.
+fg::Status RequireBundle(const std::string& path);
+
 using RegisterCommand = void (*)(CLI::App* app, Invocation* invocation);
 const std::vector<RegisterCommand>& AllCommands();  // commands.cc
 

@@ -300,6 +300,15 @@ TEST_F(CliTest, VerifyNamesEachFailure) {
   EXPECT_EQ(Json::parse(out_.str())[0]["intact"], false);
   EXPECT_EQ(Run({"verify", "/no/such"}), 2);
   EXPECT_EQ(err_.str(), "flipgate: /no/such: there is no such bundle\n");
+  // A folder without one is no bundle either, for any command that reads one.
+  const std::string empty = testing::TempDir() + "cli_test_empty";
+  std::filesystem::create_directories(empty);
+  const std::vector<std::vector<std::string>> commands = {
+      {"verify", empty}, {"pack", empty}, {"explain", "parity", "--bundle", empty}};
+  for (const auto& command : commands) {
+    EXPECT_EQ(Run(command), 2) << command[0];
+    EXPECT_EQ(err_.str(), "flipgate: " + empty + ": there is no such bundle\n") << command[0];
+  }
 }
 
 TEST_F(CliTest, CellStatusGivesExitCodes) {
@@ -359,7 +368,7 @@ TEST_F(CliTest, ExplainTellsMeaningAndEnding) {
   EXPECT_EQ(err_.str(), "flipgate: unknown gate 'FG_X'; did you mean 'FG_A'?\n");
   EXPECT_EQ(Run({"explain", "parity/FG_B/b"}), 2);
   EXPECT_EQ(err_.str(), "flipgate: parity/FG_B has no model 'b'; did you mean 'a'?\n");
-  EXPECT_EQ(Run({"explain", "parity", "--bundle", "/no/such"}), 4);
+  EXPECT_EQ(Run({"explain", "parity", "--bundle", "/no/such"}), 2);
 }
 
 TEST_F(CliTest, PackTakesTheBundleInAFolder) {

@@ -186,6 +186,7 @@ int Explain(const Invocation& invocation, const ExplainOptions& options) {
   Json endings = Json::array();
   const bool wanted = !options.bundle.empty() || std::filesystem::exists(path + "/bundle.json");
   if (wanted) {
+    if (const fg::Status there = RequireBundle(path); !there.ok()) return invocation.Fail(there);
     const auto bundle = LoadBundle(path);
     if (!bundle.ok()) return invocation.Fail(bundle.status());
     endings = Endings(*bundle, *subject);

@@ -11,6 +11,7 @@ namespace flipgate {
 namespace {
 
 int Pack(const Invocation& invocation, const std::string& folder) {
+  if (const fg::Status there = RequireBundle(folder); !there.ok()) return invocation.Fail(there);
   if (const fg::Status packed = ArchiveFolder(folder); !packed.ok()) return invocation.Fail(packed);
   const std::string path = folder + "/" + kArchiveName;
   if (invocation.json) {

@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <filesystem>
 #include <memory>
 #include <ostream>
 
@@ -49,9 +48,7 @@ int Verify(const Invocation& invocation, const std::vector<std::string>& paths) 
   std::vector<int> codes;
   Json all = Json::array();
   for (const std::string& path : paths) {
-    if (!std::filesystem::exists(path)) {
-      return invocation.Fail(fg::Status(fg::ErrorKind::kUsage, path + ": there is no such bundle"));
-    }
+    if (const fg::Status there = RequireBundle(path); !there.ok()) return invocation.Fail(there);
     const auto verification = VerifyBundle(path);
     if (!verification.ok()) return invocation.Fail(verification.status());
     codes.push_back(verification->failures.empty() ? 0 : 1);
