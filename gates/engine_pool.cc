@@ -123,20 +123,9 @@ fg::Status EnginePool::Bring(ResidentEngine* engine, fg::Deadline deadline, Aske
   return fg::Status::Ok();
 }
 
-fg::Result<EngineLease> EnginePool::Acquire(const EngineKey& key, fg::Deadline deadline,
-                                            Asked* failure) {
-  FG_ASSIGN_OR_RETURN(ResidentEngine * engine, Occupy(key, deadline, false));
-  const fg::Status brought = Bring(engine, deadline, failure);
-  if (!brought.ok()) {
-    Discard(engine);
-    return brought;
-  }
-  return EngineLease(this, engine);
-}
-
-fg::Result<EngineLease> EnginePool::Fresh(const EngineKey& key, fg::Deadline deadline,
+fg::Result<EngineLease> EnginePool::Lease(const EngineKey& key, fg::Deadline deadline, bool fresh,
                                           Asked* failure) {
-  FG_ASSIGN_OR_RETURN(ResidentEngine * engine, Occupy(key, deadline, true));
+  FG_ASSIGN_OR_RETURN(ResidentEngine * engine, Occupy(key, deadline, fresh));
   const fg::Status brought = Bring(engine, deadline, failure);
   if (!brought.ok()) {
     Discard(engine);

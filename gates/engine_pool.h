@@ -58,14 +58,20 @@ class EnginePool {
 
   // The resident engine of `key`, started and loaded where there is none, after a `reset`. On
   // failure `failure` says what an ask met.
-  fg::Result<EngineLease> Acquire(const EngineKey& key, fg::Deadline deadline, Asked* failure);
+  fg::Result<EngineLease> Acquire(const EngineKey& key, fg::Deadline deadline, Asked* failure) {
+    return Lease(key, deadline, false, failure);
+  }
   // Like Acquire, but always a new process that is gone with the lease.
-  fg::Result<EngineLease> Fresh(const EngineKey& key, fg::Deadline deadline, Asked* failure);
+  fg::Result<EngineLease> Fresh(const EngineKey& key, fg::Deadline deadline, Asked* failure) {
+    return Lease(key, deadline, true, failure);
+  }
 
   size_t started() const;  // processes started so far
 
  private:
   friend class EngineLease;
+  fg::Result<EngineLease> Lease(const EngineKey& key, fg::Deadline deadline, bool fresh,
+                                Asked* failure);
   void Return(ResidentEngine* engine);
   fg::Result<ResidentEngine*> Occupy(const EngineKey& key, fg::Deadline deadline, bool fresh);
   bool EvictOneLocked();

@@ -88,14 +88,10 @@ fg::Result<CellResult> Contrast(RunContext& context, const CellId& cell) {
                     {"oracle_free_steps", oracle.free},
                     {"digest", StreamsDigest(now.streams)}};
   const auto fork = FindFork(old.streams, "snapshot", now.streams, "head");
-  if (fork || oracle.fault || oracle.compared == 0) {
-    const std::string reason = fork           ? *fork
-                               : oracle.fault ? "against the oracle: " + *oracle.fault
-                                              : "no token was held against the oracle";
-    CellResult failed = CellResult::Fail(fork ? "fork" : "oracle", reason);
-    result.outcome = failed.outcome;
-    result.reason = failed.reason;
-    result.category = failed.category;
+  if (const auto reason = fork ? fork : oracle.WhyNot()) {
+    result.outcome = Outcome::kFail;
+    result.category = fork ? "fork" : "oracle";
+    result.reason = *reason;
     return result;
   }
   result.outcome = Outcome::kPass;

@@ -107,9 +107,8 @@ fg::Result<CellResult> WalkLattice(RunContext& context, const CellId& cell) {
   CellResult result;
   if (walk.fork) {
     result = CellResult::Fail("fork", *walk.fork);
-  } else if (oracle.fault || oracle.compared == 0) {
-    result = CellResult::Fail("oracle", oracle.fault ? "against the oracle: " + *oracle.fault
-                                                     : "no token was held against the oracle");
+  } else if (const auto why_not = oracle.WhyNot()) {
+    result = CellResult::Fail("oracle", *why_not);
   } else {
     result.outcome = Outcome::kPass;
   }

@@ -122,9 +122,8 @@ fg::Result<CellResult> CheckWayOut(RunContext& context, const CellId& cell) {
         CellResult::Fail("label", "no label of the old path was wanted and seen on this model");
   } else if (fork) {
     result = CellResult::Fail("fork", *fork);
-  } else if (oracle.fault || oracle.compared == 0) {
-    result = CellResult::Fail("oracle", oracle.fault ? "against the oracle: " + *oracle.fault
-                                                     : "no token was held against the oracle");
+  } else if (const auto why_not = oracle.WhyNot()) {
+    result = CellResult::Fail("oracle", *why_not);
   } else {
     result.outcome = Outcome::kPass;
   }

@@ -101,6 +101,12 @@ std::string PinnedPath(const std::vector<std::string>& labels) {
   return int8 ? "int8" : "f16";
 }
 
+std::optional<std::string> PinsComparison::WhyNot() const {
+  if (fault) return "against the oracle: " + *fault;
+  if (compared == 0) return "no token was held against the oracle";
+  return std::nullopt;
+}
+
 PinsComparison CompareWithPins(const std::vector<Stream>& streams,
                                const std::vector<std::string>& labels, const ModelPins& pins) {
   PinsComparison result;

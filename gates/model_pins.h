@@ -43,6 +43,9 @@ struct PinsComparison {
   int64_t compared = 0;              // tokens that had to be equal and were
   int64_t free = 0;                  // steps whose margin lies within the tolerance
   std::optional<std::string> fault;  // the first step that had to be equal and was not
+
+  // Why a cell may not pass by it: the fault, or that nothing was compared.
+  std::optional<std::string> WhyNot() const;
 };
 PinsComparison CompareWithPins(const std::vector<Stream>& streams,
                                const std::vector<std::string>& labels, const ModelPins& pins);

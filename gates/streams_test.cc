@@ -75,6 +75,7 @@ TEST(ModelPins, TokensMustEqualWhereTheMarginIsAboveTheTolerance) {
   const auto same = CompareWithPins({MakeStream({7, 8})}, kInt8, MakePins({7, 8}, {1, 1}));
   EXPECT_EQ(same.fault, std::nullopt);
   EXPECT_EQ(same.compared, 2);
+  EXPECT_EQ(same.WhyNot(), std::nullopt);
   const auto other = CompareWithPins({MakeStream({7, 8})}, kInt8, MakePins({7, 9}, {1, 1}));
   EXPECT_EQ(other.fault,
             "prompt 'verse', step 1: token 8 (margin 1.5), but the float64 oracle chose 9 (margin "
@@ -103,6 +104,8 @@ TEST(ModelPins, AnUnpinnedPromptComparesNothing) {
   Stream stream = MakeStream({7});
   stream.prompt = "other";
   EXPECT_EQ(CompareWithPins({stream}, kInt8, MakePins({7}, {1})).compared, 0);
+  EXPECT_EQ(CompareWithPins({stream}, kInt8, MakePins({7}, {1})).WhyNot(),
+            "no token was held against the oracle");
 }
 
 }  // namespace
