@@ -5,11 +5,13 @@
 
 #include <filesystem>
 
+#include "base/testing/temp_dir.h"
+
 namespace fg {
 namespace {
 
 std::string Folder() {
-  const std::string folder = testing::TempDir() + "fg_file_lock_" + std::to_string(::getpid());
+  const std::string folder = fg::ProcessTempDir() + "fg_file_lock_" + std::to_string(::getpid());
   std::filesystem::create_directories(folder);
   return folder;
 }

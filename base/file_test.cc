@@ -5,11 +5,13 @@
 
 #include <filesystem>
 
+#include "base/testing/temp_dir.h"
+
 namespace fg {
 namespace {
 
 std::string TempFolder() {
-  const std::string folder = testing::TempDir() + "fg_file_test";
+  const std::string folder = fg::ProcessTempDir() + "fg_file_test";
   std::filesystem::remove_all(folder);
   EXPECT_TRUE(MakeFolders(folder).ok());
   return folder;

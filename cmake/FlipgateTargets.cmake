@@ -43,7 +43,7 @@ function(fg_test stem)
   target_compile_options(${target} PRIVATE -O1)
   target_compile_definitions(${target} PRIVATE FG_SOURCE_DIR="${CMAKE_SOURCE_DIR}"
                              FG_BINARY_DIR="${CMAKE_BINARY_DIR}")
-  target_link_libraries(${target} PRIVATE ${A_DEPENDS} GTest::gtest GTest::gmock GTest::gtest_main)
+  target_link_libraries(${target} PRIVATE ${A_DEPENDS} fg_test_dir GTest::gtest GTest::gmock GTest::gtest_main)
   if(A_DATA)
     add_dependencies(${target} ${A_DATA})
   endif()

@@ -9,6 +9,7 @@
 
 #include "base/file.h"
 #include "base/sha256.h"
+#include "base/testing/temp_dir.h"
 
 namespace fg {
 namespace {
@@ -34,7 +35,7 @@ constexpr char kRecipeBytes[] = "build:\n  compile: [make]\n\n  # a comment\n# a
 class Stamp : public testing::Test {
  protected:
   void SetUp() override {
-    root_ = testing::TempDir() + "fg_stamp_" +
+    root_ = fg::ProcessTempDir() + "fg_stamp_" +
             testing::UnitTest::GetInstance()->current_test_info()->name();
     std::filesystem::remove_all(root_);
     ASSERT_TRUE(MakeFolders(root_ + "/sub").ok());

@@ -5,6 +5,7 @@
 #include <fstream>
 
 #include "base/file.h"
+#include "base/testing/temp_dir.h"
 #include "engine/gates_defaults.h"
 
 namespace fg {
@@ -147,7 +148,7 @@ TEST(DefaultsYaml, YamlThatMisleadsIsRefused) {
 
 // The build's own step: a bad file stops it.
 TEST(GatesGen, ExitsWithTwoAndWritesNothingOnABadFile) {
-  const std::string folder = testing::TempDir() + "fg_gates_gen_test";
+  const std::string folder = fg::ProcessTempDir() + "fg_gates_gen_test";
   ASSERT_TRUE(MakeFolders(folder).ok());
   ASSERT_TRUE(WriteFileAtomic(folder + "/d.yaml", "version: 1\n").ok());
   const std::string output = folder + "/out.inc";

@@ -6,6 +6,7 @@
 
 #include "base/file.h"
 #include "base/process.h"
+#include "base/testing/temp_dir.h"
 
 namespace flipgate {
 namespace {
@@ -35,7 +36,7 @@ class ArchiveTest : public testing::Test {
     return files.status().message().substr(prefix.size());
   }
 
-  const std::string folder_ = testing::TempDir() + "archive_test_" + std::to_string(::getpid());
+  const std::string folder_ = fg::ProcessTempDir() + "archive_test_" + std::to_string(::getpid());
 };
 
 const BundleFiles kFiles = {{"bundle.json", "{}"},

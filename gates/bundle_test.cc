@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "base/file.h"
+#include "base/testing/temp_dir.h"
 #include "gates/testing/example_bundle.h"
 
 namespace flipgate {
@@ -143,7 +144,7 @@ TEST(BundleJson, RefusesWhatItDoesNotKnow) {
 TEST(LoadBundle, NamesTheFile) {
   EXPECT_EQ(LoadBundle("/no/such/bundle.json").status().message(),
             "/no/such/bundle.json: No such file or directory");
-  const std::string path = testing::TempDir() + "bundle_test_damaged.json";
+  const std::string path = fg::ProcessTempDir() + "bundle_test_damaged.json";
   ASSERT_TRUE(fg::WriteFileAtomic(path, "{\"schema\": 9}").ok());
   EXPECT_EQ(LoadBundle(path).status().message(),
             path + ": bundle.schema: this program reads version 1 of the bundle, not 9");

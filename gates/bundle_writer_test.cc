@@ -6,6 +6,7 @@
 #include <thread>
 
 #include "base/file.h"
+#include "base/testing/temp_dir.h"
 #include "gates/testing/example_bundle.h"
 #include "gates/verify.h"
 
@@ -33,7 +34,8 @@ class BundleWriterTest : public testing::Test {
   }
 
   // Each test runs in a process of its own.
-  const std::string out_ = testing::TempDir() + "bundle_writer_test_" + std::to_string(::getpid());
+  const std::string out_ =
+      fg::ProcessTempDir() + "bundle_writer_test_" + std::to_string(::getpid());
 };
 
 TEST_F(BundleWriterTest, WritesAfterEveryCell) {

@@ -6,6 +6,7 @@
 #include <fstream>
 
 #include "base/file.h"
+#include "base/testing/temp_dir.h"
 
 namespace flipgate {
 namespace {
@@ -354,7 +355,7 @@ TEST(Matrix, AGateWithoutALiveLabelIsRefused) {
 }
 
 TEST(Matrix, GitBlobIdIsGits) {
-  const std::string path = testing::TempDir() + "matrix_test_blob";
+  const std::string path = fg::ProcessTempDir() + "matrix_test_blob";
   ASSERT_TRUE(fg::WriteFileAtomic(path, "hello\n").ok());
   EXPECT_EQ(*GitBlobId(path), "ce013625030ba8dba906f756967f9e9ca394464a");
 }

@@ -5,6 +5,7 @@
 #include <filesystem>
 
 #include "base/file.h"
+#include "base/testing/temp_dir.h"
 
 namespace flipgate {
 namespace {
@@ -68,7 +69,7 @@ TEST(Project, RefusesWhatCannotBeMeant) {
 }
 
 TEST(FindProjectRoot, WalksUp) {
-  const fs::path root = fs::path(testing::TempDir()) / "project_test";
+  const fs::path root = fs::path(fg::ProcessTempDir()) / "project_test";
   fs::create_directories(root / "a/b");
   ASSERT_TRUE(fg::WriteFileAtomic((root / "flipgate.yaml").string(), kGood).ok());
   EXPECT_EQ(*FindProjectRoot((root / "a/b").string()), root.string());

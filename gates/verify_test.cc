@@ -6,6 +6,7 @@
 #include <functional>
 
 #include "base/file.h"
+#include "base/testing/temp_dir.h"
 #include "gates/archive.h"
 #include "gates/testing/example_bundle.h"
 
@@ -197,7 +198,7 @@ TEST(Verify, UnknownVersionsAndBrokenTextAreNamed) {
 }
 
 TEST(VerifyBundle, TakesFolderArchiveAndFile) {
-  const std::string folder = testing::TempDir() + "verify_test_" + std::to_string(::getpid());
+  const std::string folder = fg::ProcessTempDir() + "verify_test_" + std::to_string(::getpid());
   ASSERT_TRUE(fg::MakeFolders(folder + "/raw").ok());
   for (const auto& [name, bytes] : FilesOf(ExampleBundle())) {
     ASSERT_TRUE(fg::WriteFileAtomic(folder + "/" + name, bytes).ok());

@@ -10,6 +10,7 @@
 #include <sstream>
 
 #include "base/file.h"
+#include "base/testing/temp_dir.h"
 #include "gates/bundle_writer.h"
 #include "gates/testing/example_bundle.h"
 
@@ -92,7 +93,7 @@ class CliTest : public testing::Test {
                   {.out = &out_, .err = &err_, .color = color_, .live = live_}, services_);
   }
 
-  const std::string root_ = testing::TempDir() + "cli_test_" + std::to_string(::getpid());
+  const std::string root_ = fg::ProcessTempDir() + "cli_test_" + std::to_string(::getpid());
   Services services_;
   RunOptions seen_;
   Outcome outcome_ = Outcome::kPass;
@@ -301,7 +302,7 @@ TEST_F(CliTest, VerifyNamesEachFailure) {
   EXPECT_EQ(Run({"verify", "/no/such"}), 2);
   EXPECT_EQ(err_.str(), "flipgate: /no/such: there is no such bundle\n");
   // A folder without one is no bundle either, for any command that reads one.
-  const std::string empty = testing::TempDir() + "cli_test_empty";
+  const std::string empty = fg::ProcessTempDir() + "cli_test_empty";
   std::filesystem::create_directories(empty);
   const std::vector<std::vector<std::string>> commands = {
       {"verify", empty}, {"pack", empty}, {"explain", "parity", "--bundle", empty}};

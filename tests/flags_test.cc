@@ -42,7 +42,8 @@ std::vector<std::string> FlagFaults(const CompileCommand& c) {
   std::smatch found;
   if (std::regex_search(c.command, found, kLoose)) faults.push_back("has" + found[0].str());
   const bool wide = std::regex_search(c.command, std::regex(" -m(avx|fma|f16c|sse4)"));
-  const bool may_be_wide = c.file.starts_with("kernels/cpu/") && c.file.ends_with("_avx2.cc");
+  const bool may_be_wide = c.file.starts_with("kernels/cpu/") &&
+                           (c.file.ends_with("_avx2.cc") || c.file.ends_with("_avx512.cc"));
   if (wide != may_be_wide) faults.push_back(wide ? "is built wide" : "is not built wide");
   for (const char* flag : {"-Wall", "-Wextra", "-Werror"}) {
     if (!Has(c.command, flag)) faults.push_back(std::string("lacks ") + flag);
@@ -58,12 +59,21 @@ TEST(Flags, EveryFileKeepsTheContract) {
   }
 }
 
+// A fixed name under /tmp is shared by tests that run side by side.
+TEST(Flags, TestsWriteIntoTheirProcessesOwnFolder) {
+  for (const SourceFile& file : SourceFiles({".cc"})) {
+    if (file.path == "base/testing/temp_dir.cc" || file.path == "tests/flags_test.cc") continue;
+    EXPECT_EQ(file.text.find("testing::TempDir()"), std::string::npos) << file.path;
+  }
+}
+
 TEST(Flags, ALooseFlagIsSeen) {
   const std::string good = "g++ -Wall -Wextra -Werror -ffp-contract=off -o a";
   EXPECT_TRUE(FlagFaults({"engine/a.cc", good}).empty());
   EXPECT_EQ(FlagFaults({"engine/a.cc", good + " -ffast-math"}).size(), 1u);
   EXPECT_EQ(FlagFaults({"engine/a.cc", good + " -mavx2"}).size(), 1u);
   EXPECT_EQ(FlagFaults({"kernels/cpu/a_avx2.cc", good}).size(), 1u);
+  EXPECT_EQ(FlagFaults({"kernels/cpu/a_avx512.cc", good}).size(), 1u);
   EXPECT_EQ(FlagFaults({"engine/a.cc", "g++ -Wall -Wextra -Werror"}).size(), 1u);
 }
 

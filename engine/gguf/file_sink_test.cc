@@ -6,13 +6,14 @@
 #include <filesystem>
 
 #include "base/file.h"
+#include "base/testing/temp_dir.h"
 
 namespace fg {
 namespace {
 
 class FileSinkTest : public testing::Test {
  protected:
-  FileSinkTest() : folder_(testing::TempDir() + "file_sink." + std::to_string(::getpid())) {
+  FileSinkTest() : folder_(fg::ProcessTempDir() + "file_sink." + std::to_string(::getpid())) {
     std::filesystem::remove_all(folder_);
     std::filesystem::create_directories(folder_);
   }

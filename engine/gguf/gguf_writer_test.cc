@@ -6,6 +6,7 @@
 #include <cstdio>
 
 #include "base/file.h"
+#include "base/testing/temp_dir.h"
 #include "engine/gguf/gguf_testing.h"
 
 namespace fg {
@@ -71,7 +72,7 @@ TEST(GgufWriter, StreamsTheSameBytesAndHoldsTheCallbackToItsPlan) {
   writer.AddTensor("b", TensorType::kF16, {1});
   const std::vector<std::string> data = {"abcdefghijkl", "mn"};
   const std::string path =
-      testing::TempDir() + "gguf_writer." + std::to_string(::getpid()) + ".gguf";
+      fg::ProcessTempDir() + "gguf_writer." + std::to_string(::getpid()) + ".gguf";
   {
     FileSink sink(path);
     const Status status =

@@ -10,6 +10,7 @@
 #include <random>
 
 #include "base/file.h"
+#include "base/testing/temp_dir.h"
 #include "engine/gguf/gguf_testing.h"
 #include "kernels/formats/dequantize.h"
 #include "kernels/formats/encode.h"
@@ -42,7 +43,7 @@ const std::vector<Planned> kModel = {
 
 class QuantizeTest : public testing::Test {
  protected:
-  QuantizeTest() : folder_(testing::TempDir() + "quantize." + std::to_string(::getpid())) {
+  QuantizeTest() : folder_(fg::ProcessTempDir() + "quantize." + std::to_string(::getpid())) {
     std::filesystem::remove_all(folder_);
     std::filesystem::create_directories(folder_);
   }

@@ -9,6 +9,7 @@
 
 #include "base/file.h"
 #include "base/sha256.h"
+#include "base/testing/temp_dir.h"
 #include "kernels/cpu/exp.h"
 #include "kernels/formats/blocks.h"
 #include "kernels/formats/encode.h"
@@ -20,7 +21,7 @@ namespace {
 class Op : public testing::Test {
  protected:
   void SetUp() override {
-    folder_ = testing::TempDir() + "fg_op_" +
+    folder_ = fg::ProcessTempDir() + "fg_op_" +
               testing::UnitTest::GetInstance()->current_test_info()->name();
     std::filesystem::remove_all(folder_);
     ASSERT_TRUE(MakeFolders(folder_).ok());

@@ -8,6 +8,7 @@
 
 #include "base/file.h"
 #include "base/sha256.h"
+#include "base/testing/temp_dir.h"
 #include "engine/probe/fake_engine.h"
 
 namespace fg {
@@ -206,7 +207,7 @@ TEST_F(Server, ARefusedPromptLeavesNoSessionBehind) {
 
 TEST_F(Server, ScoreWritesTheLogitsOfTheWantedRows) {
   Load();
-  const std::string path = ::testing::TempDir() + "fg_server_score.bin";
+  const std::string path = fg::ProcessTempDir() + "fg_server_score.bin";
   std::filesystem::remove(path);
   const Json answer = Ask(R"({"id": 1, "request": "score", "tokens": [5, 6, 7], "first": 1,
       "out": ")" + path + "\"}");

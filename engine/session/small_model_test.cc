@@ -9,6 +9,7 @@
 
 #include "base/file.h"
 #include "base/sha256.h"
+#include "base/testing/temp_dir.h"
 #include "engine/gguf/quantize.h"
 #include "engine/session/generate.h"
 #include "engine/testing/test_engine.h"
@@ -84,7 +85,7 @@ const std::vector<std::string> kNibble = {"FG_MMQ=1", "FG_MMQ_RAW=1", "FG_MMQ_RA
 
 // A variant of the model, as the pins know it.
 std::string Variant(const std::string& mix) {
-  const std::string path = ::testing::TempDir() + "/small-model-test." + mix + ".gguf";
+  const std::string path = fg::ProcessTempDir() + "/small-model-test." + mix + ".gguf";
   EXPECT_TRUE(QuantizeFile(kSmallF16, path, mix).ok());
   return path;
 }

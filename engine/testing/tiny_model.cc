@@ -9,6 +9,7 @@
 #include <random>
 
 #include "base/file.h"
+#include "base/testing/temp_dir.h"
 #include "engine/tokenizer/byte_alphabet.h"
 #include "kernels/formats/encode.h"
 
@@ -165,7 +166,7 @@ std::string WriteTinyModel(const TinyModelSpec& spec) {
   std::string name = std::string(test->test_suite_name()) + "-" + test->name() + "-" +
                      std::to_string(calls++) + ".gguf";
   std::replace(name.begin(), name.end(), '/', '-');  // parameterized tests bear one
-  const std::string path = ::testing::TempDir() + "/tiny-" + name;
+  const std::string path = fg::ProcessTempDir() + "/tiny-" + name;
   const Status status = WriteFileAtomic(path, TinyModelBytes(spec));
   if (!status.ok()) Die(status.message());
   return path;

@@ -7,11 +7,12 @@
 #include <fstream>
 
 #include "base/process.h"
+#include "base/testing/temp_dir.h"
 
 namespace flipgate {
 
 TestRepository::TestRepository(const std::string& name)
-    : path_(testing::TempDir() + name + "-" + std::to_string(::getpid())) {
+    : path_(fg::ProcessTempDir() + name + "-" + std::to_string(::getpid())) {
   std::filesystem::remove_all(path_);
   std::filesystem::create_directories(path_);
   Git("init -q -b main");
