@@ -55,6 +55,10 @@ Result<Settings> ResolveSettings(const Variables& variables) {
   }
   settings.prefill_gemm = SwitchIsOn(Find(variables, "FG_PREFILL_GEMM"), true);
   settings.strict_env = SwitchIsOn(Find(variables, "FG_STRICT_ENV"), false);
+  settings.graph_dump = Find(variables, "FG_GRAPH_DUMP").value_or("");
+  settings.dump_dir = Find(variables, "FG_DUMP_DIR").value_or("");
+  settings.trace = Find(variables, "FG_TRACE").value_or("");
+  settings.live = Find(variables, "FG_LIVE").value_or("");
   return settings;
 }
 

@@ -46,11 +46,20 @@ bool ReadsLikeOff(const std::string& text) {
 const std::vector<SettingEntry>& SettingTable() {
   static const std::vector<SettingEntry> table = {
       {"FG_CPU_LEVEL", true},    {"FG_THREADS", true},        {"FG_PREFILL_GEMM", true},
-      {"FG_FAULT", true},        {"FG_STRICT_ENV", true},     {"FG_GRAPH_DUMP", false},
-      {"FG_DUMP_DIR", false},    {"FG_TRACE", false},         {"FG_LIVE", false},
+      {"FG_FAULT", true},        {"FG_STRICT_ENV", true},     {"FG_GRAPH_DUMP", true},
+      {"FG_DUMP_DIR", true},     {"FG_TRACE", true},          {"FG_LIVE", true},
       {"FG_SYNC_LAUNCH", false}, {"FG_CUBLASLT_PATH", false},
   };
   return table;
+}
+
+std::vector<std::string> Settings::Readers() const {
+  std::vector<std::string> names;
+  if (!graph_dump.empty()) names.push_back("FG_GRAPH_DUMP");
+  if (!dump_dir.empty()) names.push_back("FG_DUMP_DIR");
+  if (!trace.empty()) names.push_back("FG_TRACE");
+  if (!live.empty()) names.push_back("FG_LIVE");
+  return names;
 }
 
 bool SwitchIsOn(const std::optional<std::string>& text, bool when_unset) {
@@ -87,8 +96,8 @@ Result<CpuLevel> ReadCpuLevel(const std::string& text, const std::vector<CpuLeve
   const std::string said = "FG_CPU_LEVEL=" + QuoteValue(text);
   const auto level = ParseCpuLevel(text);
   if (!level) {
-    return Status(ErrorKind::kUsage,
-                  said + " is no level (plain, avx2)" + DidYouMean(text, {"plain", "avx2"}));
+    return Status(ErrorKind::kUsage, said + " is no level (plain, avx2, avx512)" +
+                                         DidYouMean(text, {"plain", "avx2", "avx512"}));
   }
   if (std::find(supported.begin(), supported.end(), *level) == supported.end()) {
     return Status(ErrorKind::kUsage, said + ": this processor lacks it; its best level is " +

@@ -17,6 +17,14 @@ struct Settings {
   int threads = 1;                        // FG_THREADS, default the processors this process may use
   bool prefill_gemm = true;               // FG_PREFILL_GEMM=0 forces the per-row kernels
   bool strict_env = false;                // FG_STRICT_ENV=1 makes every peculiarity an error
+  // The readers of intermediate values (docs/readers.md); empty where none is asked for.
+  std::string graph_dump;  // FG_GRAPH_DUMP: a file
+  std::string dump_dir;    // FG_DUMP_DIR: a folder
+  std::string trace;       // FG_TRACE: a file
+  std::string live;        // FG_LIVE: a port of 127.0.0.1
+
+  // The variables of the readers that are asked for, in the order of the registry.
+  std::vector<std::string> Readers() const;
 };
 
 struct SettingEntry {

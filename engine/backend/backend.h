@@ -6,6 +6,7 @@
 #include <memory>
 
 #include "base/status.h"
+#include "engine/backend/node_observer.h"
 #include "engine/graph/graph.h"
 #include "engine/model/hyperparameters.h"
 #include "engine/model/weights.h"
@@ -64,6 +65,11 @@ class Backend {
   // kOutOfMemory; kInternal for a tensor that the model does not have.
   virtual Result<std::unique_ptr<ExecutableGraph>> Prepare(Graph graph) = 0;
   virtual Result<std::unique_ptr<KvCache>> NewKvCache() = 0;  // kOutOfMemory
+
+  // Calls `observer` (which outlives the backend) from every execution on; null for none. Whether
+  // values are there to see is settled at load: an observer that reads them comes with a reader's
+  // setting, and that keeps mode 2 of FG_MMQ_A_FUSE off.
+  virtual void Observe(NodeObserver* observer) = 0;
 
   // After a failure the KV cache's contents at these positions are undefined.
   virtual Status Execute(const ExecutableGraph& graph, const ForwardInputs& inputs) = 0;

@@ -28,6 +28,7 @@ class CountingBackend : public Backend {
         std::make_unique<CountedGraph>(std::move(graph), &alive));
   }
   Result<std::unique_ptr<KvCache>> NewKvCache() override { return std::make_unique<KvCache>(); }
+  void Observe(NodeObserver*) override {}
   Status Execute(const ExecutableGraph&, const ForwardInputs&) override { return Status::Ok(); }
 
   int alive = 0;

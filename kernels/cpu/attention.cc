@@ -65,7 +65,7 @@ void AttendItem(const AttentionArgs& args, int64_t item, float* scores) {
 }  // namespace
 
 void Attention(CpuLevel level, const AttentionArgs& args, Range items, float* scratch) {
-  if (level == CpuLevel::kAvx2) return avx2::Attention(args, items, scratch);
+  if (level >= CpuLevel::kAvx2) return avx2::Attention(args, items, scratch);
   for (int64_t item = items.begin; item < items.end; ++item) AttendItem(args, item, scratch);
 }
 

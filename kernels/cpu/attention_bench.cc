@@ -46,7 +46,7 @@ void BenchAttention(benchmark::State& state) {
 
 void Arguments(benchmark::internal::Benchmark* bench) {
   bench->ArgNames({"level", "head_dim", "context", "rows"});
-  for (const CpuLevel level : {CpuLevel::kPlain, CpuLevel::kAvx2}) {
+  for (const CpuLevel level : SupportedCpuLevels()) {
     for (const int64_t head_dim : {32, 64, 128}) {
       bench->Args({static_cast<int64_t>(level), head_dim, 1024, 1});
       bench->Args({static_cast<int64_t>(level), head_dim, 256, 256});

@@ -2,9 +2,12 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <fstream>
+#include <set>
 #include <sstream>
 #include <string>
+#include <vector>
 
 namespace fg {
 namespace {
@@ -14,10 +17,12 @@ TEST(CpuLevel, NamesParseBack) {
   EXPECT_STREQ(CpuLevelName(CpuLevel::kAvx2), "avx2");
   EXPECT_EQ(ParseCpuLevel("plain"), CpuLevel::kPlain);
   EXPECT_EQ(ParseCpuLevel("avx2"), CpuLevel::kAvx2);
+  EXPECT_STREQ(CpuLevelName(CpuLevel::kAvx512), "avx512");
+  EXPECT_EQ(ParseCpuLevel("avx512"), CpuLevel::kAvx512);
 }
 
 TEST(CpuLevel, OtherNamesAreNoLevel) {
-  for (const char* name : {"", "AVX2", "avx2 ", "avx", "avx512", "0"}) {
+  for (const char* name : {"", "AVX2", "avx2 ", "avx", "avx512f", "0"}) {
     EXPECT_FALSE(ParseCpuLevel(name).has_value()) << name;
   }
 }
@@ -37,14 +42,16 @@ TEST(CpuLevel, AgreesWithTheOperatingSystem) {
   while (std::getline(file, line) && line.rfind("flags", 0) != 0) {
   }
   if (line.rfind("flags", 0) != 0) GTEST_SKIP() << "no flags in /proc/cpuinfo";
-  bool avx2 = false, fma = false, f16c = false;
+  std::set<std::string> flags;
   std::istringstream words(line);
-  for (std::string word; words >> word;) {
-    avx2 |= word == "avx2";
-    fma |= word == "fma";
-    f16c |= word == "f16c";
-  }
-  EXPECT_EQ(BestCpuLevel() == CpuLevel::kAvx2, avx2 && fma && f16c);
+  for (std::string word; words >> word;) flags.insert(word);
+  const auto all = [&](const std::vector<std::string>& wanted) {
+    return std::all_of(wanted.begin(), wanted.end(),
+                       [&](const std::string& flag) { return flags.contains(flag); });
+  };
+  const bool avx2 = all({"avx2", "fma", "f16c"});
+  const bool avx512 = avx2 && all({"avx512f", "avx512bw", "avx512dq", "avx512vl", "avx512_vnni"});
+  EXPECT_EQ(BestCpuLevel(), avx512 ? CpuLevel::kAvx512 : avx2 ? CpuLevel::kAvx2 : CpuLevel::kPlain);
 }
 
 }  // namespace

@@ -122,7 +122,7 @@ int32_t RowExponent(uint32_t amax_bits) {
 
 void RoundRowsToF16(CpuLevel level, const float* x, int64_t ldx, int64_t rows, int64_t k,
                     uint16_t* a, int32_t* exponents) {
-  if (level == CpuLevel::kAvx2) return avx2::RoundRowsToF16(x, ldx, rows, k, a, exponents);
+  if (level >= CpuLevel::kAvx2) return avx2::RoundRowsToF16(x, ldx, rows, k, a, exponents);
   for (int64_t r = 0; r < rows; ++r) {
     const float* row = x + r * ldx;
     uint32_t amax_bits = 0;  // of magnitudes the bits order as the values do, NaN above all
@@ -137,19 +137,19 @@ void RoundRowsToF16(CpuLevel level, const float* x, int64_t ldx, int64_t rows, i
 
 void GemmF16(CpuLevel level, const uint16_t* w, const uint16_t* a, const int32_t* exponents,
              int64_t rows, int64_t k, const float* bias, Range outs, float* y, int64_t ldy) {
-  if (level == CpuLevel::kAvx2) return avx2::GemmF16(w, a, exponents, rows, k, bias, outs, y, ldy);
+  if (level >= CpuLevel::kAvx2) return avx2::GemmF16(w, a, exponents, rows, k, bias, outs, y, ldy);
   MultiplyF16Rows(Product<F16Weight>{w, exponents, k, bias, outs, y, ldy}, a, rows);
 }
 
 void GemmBF16(CpuLevel level, const uint16_t* w, const uint16_t* a, const int32_t* exponents,
               int64_t rows, int64_t k, const float* bias, Range outs, float* y, int64_t ldy) {
-  if (level == CpuLevel::kAvx2) return avx2::GemmBF16(w, a, exponents, rows, k, bias, outs, y, ldy);
+  if (level >= CpuLevel::kAvx2) return avx2::GemmBF16(w, a, exponents, rows, k, bias, outs, y, ldy);
   MultiplyF16Rows(Product<BF16Weight>{w, exponents, k, bias, outs, y, ldy}, a, rows);
 }
 
 void GemmF32(CpuLevel level, const float* w, const float* x, int64_t ldx, int64_t rows, int64_t k,
              const float* bias, Range outs, float* y, int64_t ldy) {
-  if (level == CpuLevel::kAvx2) return avx2::GemmF32(w, x, ldx, rows, k, bias, outs, y, ldy);
+  if (level >= CpuLevel::kAvx2) return avx2::GemmF32(w, x, ldx, rows, k, bias, outs, y, ldy);
   const Product<F32Weight> product{w, nullptr, k, bias, outs, y, ldy};
   for (int64_t r0 = 0; r0 < rows; r0 += kBlockRows) {
     const int64_t count = std::min(kBlockRows, rows - r0);

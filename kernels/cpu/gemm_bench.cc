@@ -73,7 +73,7 @@ void BenchRoundRows(benchmark::State& state) {
 
 void Arguments(benchmark::internal::Benchmark* bench) {
   bench->ArgNames({"level", "rows"});
-  for (const CpuLevel level : {CpuLevel::kPlain, CpuLevel::kAvx2}) {
+  for (const CpuLevel level : SupportedCpuLevels()) {
     for (const int64_t rows : {16, 64, 512}) bench->Args({static_cast<int64_t>(level), rows});
   }
 }

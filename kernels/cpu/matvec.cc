@@ -14,6 +14,7 @@ void MatvecQuantized(CpuLevel level, TensorType type, const void* w, const Activ
     case CpuLevel::kPlain:
       return MatvecQuantizedPlain(type, w, a, k, bias, outs, y);
     case CpuLevel::kAvx2:
+    case CpuLevel::kAvx512:
       return MatvecQuantizedAvx2(type, w, a, k, bias, outs, y);
   }
 }
@@ -25,6 +26,7 @@ void MatvecFloat(CpuLevel level, TensorType type, const void* w, const float* x,
     case CpuLevel::kPlain:
       return MatvecFloatPlain(type, w, x, k, bias, outs, y);
     case CpuLevel::kAvx2:
+    case CpuLevel::kAvx512:
       return MatvecFloatAvx2(type, w, x, k, bias, outs, y);
   }
 }

@@ -20,7 +20,7 @@ bool MmqSupports(MmqForm form, TensorType type) {
 void Mmq(CpuLevel level, MmqForm form, const MmqArgs& args, Range outs, KernelFault fault) {
   assert(MmqSupports(form, args.type));
   assert(args.k % InfoOf(args.type).block_values == 0);
-  const bool avx2 = level == CpuLevel::kAvx2;
+  const bool avx2 = level >= CpuLevel::kAvx2;
   switch (form) {
     case MmqForm::kGeneric:
       return avx2 ? MmqGenericAvx2(args, outs) : MmqGenericPlain(args, outs);

@@ -6,6 +6,7 @@
 #include "kernels/cpu/cpu_level.h"
 #include "kernels/cpu/range.h"
 #include "kernels/formats/blocks.h"
+#include "kernels/formats/planes.h"
 #include "kernels/formats/tensor_type.h"
 #include "kernels/kernel_fault.h"
 
@@ -15,7 +16,7 @@ namespace fg {
 enum class MmqForm {
   kGeneric,  // block by block, serves q4_0, q4_K, q6_K
   kRaw,      // q4_K: whole super-blocks staged raw, expanded to an int8 tile first
-  kNibble,   // q4_K: 4-bit values unpacked in registers right before the multiply
+  kNibble,   // q4_K, q6_K: values unpacked in registers right before the multiply
 };
 
 bool MmqSupports(MmqForm form, TensorType type);
@@ -29,6 +30,7 @@ struct MmqArgs {
   const float* bias;  // [out] or null; added after the last chunk
   float* y;           // [rows][ldy]; writes y[r*ldy + o] for o in `outs`
   int64_t ldy;
+  const ExpandedChunkQ6_K* expanded = nullptr;  // kNibble of q6_K: [out][k/32]; null: from w
 };
 
 // acc = +0; chunks ascending: acc = fma(f32(isum), ws*da, acc), then for types with a min

@@ -13,6 +13,7 @@ void QuantizeRows(CpuLevel level, const float* x, int64_t ldx, int64_t rows, int
     case CpuLevel::kPlain:
       return QuantizeRowsPlain(x, ldx, rows, k, plane, fault);
     case CpuLevel::kAvx2:
+    case CpuLevel::kAvx512:
       return QuantizeRowsAvx2(x, ldx, rows, k, plane, fault);
   }
 }

@@ -23,7 +23,7 @@ void NormRow(const float* x, const float* w, int64_t n, float eps, float* y) {
 
 void RmsNorm(CpuLevel level, const float* x, int64_t ldx, const float* w, int64_t rows, int64_t n,
              float eps, float* y, int64_t ldy) {
-  if (level == CpuLevel::kAvx2) return avx2::RmsNorm(x, ldx, w, rows, n, eps, y, ldy);
+  if (level >= CpuLevel::kAvx2) return avx2::RmsNorm(x, ldx, w, rows, n, eps, y, ldy);
   for (int64_t r = 0; r < rows; ++r) NormRow(x + r * ldx, w, n, eps, y + r * ldy);
 }
 

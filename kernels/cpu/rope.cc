@@ -37,7 +37,7 @@ RopeTable MakeRopeTable(int64_t positions, int64_t dims, double base) {
 
 void Rope(CpuLevel level, float* x, int64_t ldx, int64_t rows, int64_t heads, int64_t head_dim,
           const int32_t* positions, const RopeTable& table) {
-  const auto rotate = level == CpuLevel::kAvx2 ? avx2::RotateHead : RotateHead;
+  const auto rotate = level >= CpuLevel::kAvx2 ? avx2::RotateHead : RotateHead;
   for (int64_t r = 0; r < rows; ++r) {
     const float* cosine = table.cosine.data() + positions[r] * table.pairs;
     const float* sine = table.sine.data() + positions[r] * table.pairs;

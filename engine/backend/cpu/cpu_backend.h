@@ -24,6 +24,7 @@ class CpuBackend : public Backend {
                    const BackendOptions& options) override;
   Result<std::unique_ptr<ExecutableGraph>> Prepare(Graph graph) override;
   Result<std::unique_ptr<KvCache>> NewKvCache() override;
+  void Observe(NodeObserver* observer) override { observer_ = observer; }
   Status Execute(const ExecutableGraph& graph, const ForwardInputs& inputs) override;
 
  private:
@@ -38,6 +39,7 @@ class CpuBackend : public Backend {
   void PoisonDead(const Run& run, int index);
 
   CpuContext context_;
+  NodeObserver* observer_ = nullptr;
   Hyperparameters model_;
   BackendOptions options_;
   std::map<std::string, CpuWeight> weights_;
