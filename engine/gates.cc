@@ -59,6 +59,7 @@ Result<Settings> ResolveSettings(const Variables& variables) {
   settings.dump_dir = Find(variables, "FG_DUMP_DIR").value_or("");
   settings.trace = Find(variables, "FG_TRACE").value_or("");
   settings.live = Find(variables, "FG_LIVE").value_or("");
+  if (!settings.live.empty()) FG_RETURN_IF_ERROR(ReadPort(settings.live).status());
   return settings;
 }
 

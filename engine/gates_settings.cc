@@ -116,6 +116,16 @@ Result<int> ReadThreads(const std::string& text) {
                                        std::to_string(kMaxThreads));
 }
 
+Result<int> ReadPort(const std::string& text) {
+  int port = 0;
+  const auto read = std::from_chars(text.data(), text.data() + text.size(), port);
+  const bool whole = read.ec == std::errc() && read.ptr == text.data() + text.size();
+  if (whole && port >= 0 && port <= 65535) return port;
+  return Status(ErrorKind::kUsage,
+                "FG_LIVE=" + QuoteValue(text) +
+                    " must be a port, a whole number from 0 to 65535; 0 picks a free one");
+}
+
 int ThreadsByDefault() {
   cpu_set_t set;
   CPU_ZERO(&set);

@@ -49,6 +49,7 @@ Result<CpuLevel> ReadCpuLevel(const std::string& text, const std::vector<CpuLeve
 
 constexpr int kMaxThreads = 256;
 Result<int> ReadThreads(const std::string& text);  // 1 to kMaxThreads
+Result<int> ReadPort(const std::string& text);     // 0 to 65535
 int ThreadsByDefault();  // processors that this process may run on, at most kMaxThreads
 
 }  // namespace fg

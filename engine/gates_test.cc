@@ -182,21 +182,20 @@ TEST(Peculiar, AnUnknownVariableIsSaidWithTheNearestName) {
 }
 
 TEST(Peculiar, ReservedNamesAreSaid) {
-  for (const char* name : {"FG_GRAPH_DUMP", "FG_DUMP_DIR", "FG_TRACE", "FG_LIVE", "FG_SYNC_LAUNCH",
-                           "FG_CUBLASLT_PATH"}) {
+  for (const char* name : {"FG_SYNC_LAUNCH", "FG_CUBLASLT_PATH"}) {
     EXPECT_EQ(MessageOf({std::string(name) + "=1"}),
               std::string(name) + " is not built in this version; it does nothing");
   }
 }
 
 TEST(Peculiar, UnderStrictEverythingThatIsSaidIsAnError) {
-  const auto gates = Opened({"FG_STRICT_ENV=1", "FG_MQM=1", "FG_TRACE=1"});
+  const auto gates = Opened({"FG_STRICT_ENV=1", "FG_MQM=1", "FG_SYNC_LAUNCH=1"});
   ASSERT_FALSE(gates.ok());
   EXPECT_EQ(gates.status().kind(), ErrorKind::kUsage);
-  EXPECT_EQ(
-      gates.status().message(),
-      "FG_STRICT_ENV=1 refuses what is peculiar: FG_MQM is no gate and no setting; it does "
-      "nothing; did you mean 'FG_MMQ'?: FG_TRACE is not built in this version; it does nothing");
+  EXPECT_EQ(gates.status().message(),
+            "FG_STRICT_ENV=1 refuses what is peculiar: FG_MQM is no gate and no setting; it does "
+            "nothing; did you mean 'FG_MMQ'?: FG_SYNC_LAUNCH is not built in this version; it does "
+            "nothing");
   EXPECT_EQ(
       ErrorOf({"FG_STRICT_ENV=no"}),
       "FG_STRICT_ENV=1 refuses what is peculiar: FG_STRICT_ENV='no' turned the setting ON: any "
@@ -231,11 +230,36 @@ TEST(GateSettings, DefaultsAreTheBestLevelAndTheProcessorsOfThisProcess) {
 
 TEST(GateSettings, WhatCannotBeMeantIsAnErrorWithoutStrictToo) {
   EXPECT_EQ(ErrorOf({"FG_CPU_LEVEL=avx9"}),
-            "FG_CPU_LEVEL='avx9' is no level (plain, avx2); did you mean 'avx2'?");
+            "FG_CPU_LEVEL='avx9' is no level (plain, avx2, avx512); did you mean 'avx2'?");
   EXPECT_EQ(ErrorOf({"FG_FAULT=crahs"}), "FG_FAULT: unknown fault 'crahs'; did you mean 'crash'?");
   for (const char* text : {"0", "-1", "257", "2x", " 2", "two", "99999999999999999999"}) {
     EXPECT_EQ(ErrorOf({std::string("FG_THREADS=") + text}),
               std::string("FG_THREADS='") + text + "' must be a whole number from 1 to 256");
+  }
+}
+
+TEST(GateSettings, ReadersAreReadInTheRegistrysOrder) {
+  const auto gates =
+      Opened({"FG_LIVE=0", "FG_TRACE=t.json", "FG_DUMP_DIR=folder", "FG_GRAPH_DUMP=graph.jsonl"});
+  ASSERT_TRUE(gates.ok()) << gates.status().message();
+  EXPECT_EQ(gates->settings().graph_dump, "graph.jsonl");
+  EXPECT_EQ(gates->settings().dump_dir, "folder");
+  EXPECT_EQ(gates->settings().trace, "t.json");
+  EXPECT_EQ(gates->settings().live, "0");
+  EXPECT_THAT(gates->settings().Readers(),
+              ElementsAre("FG_GRAPH_DUMP", "FG_DUMP_DIR", "FG_TRACE", "FG_LIVE"));
+  EXPECT_TRUE(gates->peculiar().empty());
+  EXPECT_THAT(Opened({"FG_TRACE=t"})->settings().Readers(), ElementsAre("FG_TRACE"));
+  EXPECT_TRUE(Opened({"FG_TRACE="})->settings().Readers().empty());
+}
+
+TEST(GateSettings, APortIsAWholeNumberOf16Bits) {
+  EXPECT_EQ(*ReadPort("65535"), 65535);
+  EXPECT_EQ(*ReadPort("0"), 0);
+  for (const char* text : {"65536", "70000", "-1", "80x", " 80", "http", "1e3"}) {
+    EXPECT_EQ(ErrorOf({std::string("FG_LIVE=") + text}),
+              std::string("FG_LIVE='") + text +
+                  "' must be a port, a whole number from 0 to 65535; 0 picks a free one");
   }
 }
 

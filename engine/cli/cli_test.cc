@@ -93,7 +93,7 @@ TEST(Cli, AnEnvironmentThatCannotBeMeantIsUsage) {
     EXPECT_EQ(ran.err, "fg-engine: " + message + "\n");
   };
   expect("FG_CPU_LEVEL=avx9",
-         "FG_CPU_LEVEL='avx9' is no level (plain, avx2); did you mean 'avx2'?");
+         "FG_CPU_LEVEL='avx9' is no level (plain, avx2, avx512); did you mean 'avx2'?");
   expect("FG_THREADS=0", "FG_THREADS='0' must be a whole number from 1 to 256");
   expect("FG_FAULT=crahs", "FG_FAULT: unknown fault 'crahs'; did you mean 'crash'?");
   const Ran strict = RunEngine({"gates"}, {"FG_STRICT_ENV=1", "FG_MMQ=off"});
