@@ -8,7 +8,7 @@ namespace fg {
 
 void MatvecQuantized(CpuLevel level, TensorType type, const void* w, const ActivationChunk* a,
                      int64_t k, const float* bias, Range outs, float* y) {
-  assert(type == TensorType::kQ4_0 || type == TensorType::kQ4_K || type == TensorType::kQ6_K);
+  assert(InfoOf(type).quantized && InfoOf(type).computable);
   assert(k % InfoOf(type).block_values == 0);
   switch (level) {
     case CpuLevel::kPlain:

@@ -51,7 +51,8 @@ void BM_MatvecFloat(benchmark::State& state, CpuLevel level, TensorType type) {
 const int kRegistered = [] {
   for (const CpuLevel level : SupportedCpuLevels()) {
     const std::string suffix = std::string("/") + CpuLevelName(level);
-    for (const TensorType type : {TensorType::kQ4_0, TensorType::kQ4_K, TensorType::kQ6_K}) {
+    for (const TensorType type : {TensorType::kQ4_0, TensorType::kQ5_0, TensorType::kQ8_0,
+                                  TensorType::kQ4_K, TensorType::kQ6_K}) {
       const std::string name = std::string("Matvec/") + InfoOf(type).name + suffix;
       benchmark::RegisterBenchmark(name.c_str(), BM_MatvecQuantized, level, type)
           ->Args({1024, 1024})

@@ -7,33 +7,62 @@ namespace {
 // Eight outputs at a time: eight dot products of 32 values, their sums brought to one lane each.
 
 __m256i Products(__m256i n, __m256i values) {
-  // n is unsigned and at most 63: pairs stay below 2^15.
+  // n is unsigned and at most 128, values at most 127 in size: a pair is below 2^15.
   return _mm256_madd_epi16(_mm256_maddubs_epi16(n, values), _mm256_set1_epi16(1));
 }
 
-struct Q4_0 {
+// Blocks of 32 that begin with d. Codes::Sums gives a block's products with the activations; each
+// code is 2^kOffsetBits too large, or right where kOffsetBits is 0.
+template <typename Codes>
+struct Blocks32 {
   static __m256 Dot(const OutGroup& group, const ActivationChunk* a, int64_t k) {
-    const __m128i four = _mm_set1_epi8(15);
     __m256 acc = _mm256_setzero_ps();
     for (int64_t c = 0; c < k / kBlock32; ++c) {
-      const int64_t offset = c * static_cast<int64_t>(sizeof(BlockQ4_0));
+      const int64_t offset = c * Codes::kBytes;
       const __m256i values = LoadBytes(a[c].q);
       __m256i parts[kLanes];
       for (int lane = 0; lane < kLanes; ++lane) {
-        const __m128i packed =
-            _mm_loadu_si128(reinterpret_cast<const __m128i*>(group.row[lane] + offset + 2));
-        const __m128i low = _mm_and_si128(packed, four);
-        const __m128i high = _mm_and_si128(_mm_srli_epi16(packed, 4), four);
-        parts[lane] = Products(_mm256_set_m128i(high, low), values);
+        parts[lane] = Codes::Sums(group.row[lane] + offset, values);
       }
-      // sum((n - 8) * a) = sum(n * a) - 8 * sum(a)
-      const __m256i offsets = _mm256_slli_epi32(BroadcastTotal(a[c]), 3);
-      const __m256i isum = _mm256_sub_epi32(FullSums(parts), offsets);
+      __m256i isum = FullSums(parts);
+      // sum((n - offset) * a) = sum(n * a) - offset * sum(a)
+      if constexpr (Codes::kOffsetBits > 0) {
+        isum = _mm256_sub_epi32(isum, _mm256_slli_epi32(BroadcastTotal(a[c]), Codes::kOffsetBits));
+      }
       acc = AddScaled(acc, isum, GatherHalf(group, offset), _mm256_broadcast_ss(&a[c].d));
     }
     return acc;
   }
 };
+
+struct CodesOfQ4_0 {
+  static constexpr int64_t kBytes = sizeof(BlockQ4_0);
+  static constexpr int kOffsetBits = 3;
+  static __m256i Sums(const uint8_t* block, __m256i values) {
+    return Products(Nibbles(block + 2), values);
+  }
+};
+
+struct CodesOfQ5_0 {
+  static constexpr int64_t kBytes = sizeof(BlockQ5_0);
+  static constexpr int kOffsetBits = 4;
+  static __m256i Sums(const uint8_t* block, __m256i values) {
+    return Products(CodesQ5_0(block), values);
+  }
+};
+
+struct CodesOfQ8_0 {
+  static constexpr int64_t kBytes = sizeof(BlockQ8_0);
+  static constexpr int kOffsetBits = 0;
+  static __m256i Sums(const uint8_t* block, __m256i values) {
+    const __m256i q = LoadBytes(block + 2);
+    return Products(_mm256_abs_epi8(q), _mm256_sign_epi8(values, q));
+  }
+};
+
+using Q4_0 = Blocks32<CodesOfQ4_0>;
+using Q5_0 = Blocks32<CodesOfQ5_0>;
+using Q8_0 = Blocks32<CodesOfQ8_0>;
 
 struct Q4_K {
   static __m256 Dot(const OutGroup& group, const ActivationChunk* a, int64_t k) {
@@ -131,6 +160,10 @@ void MatvecQuantizedAvx2(TensorType type, const void* w, const ActivationChunk* 
   switch (type) {
     case TensorType::kQ4_0:
       return Run<Q4_0>(w, row_bytes, a, k, bias, outs, y);
+    case TensorType::kQ5_0:
+      return Run<Q5_0>(w, row_bytes, a, k, bias, outs, y);
+    case TensorType::kQ8_0:
+      return Run<Q8_0>(w, row_bytes, a, k, bias, outs, y);
     case TensorType::kQ4_K:
       return Run<Q4_K>(w, row_bytes, a, k, bias, outs, y);
     case TensorType::kQ6_K:

@@ -39,6 +39,10 @@ void MatvecQuantizedPlain(TensorType type, const void* w, const ActivationChunk*
   switch (type) {
     case TensorType::kQ4_0:
       return Run<ChunksOfQ4_0>(w, a, k, bias, outs, y);
+    case TensorType::kQ5_0:
+      return Run<ChunksOfQ5_0>(w, a, k, bias, outs, y);
+    case TensorType::kQ8_0:
+      return Run<ChunksOfQ8_0>(w, a, k, bias, outs, y);
     case TensorType::kQ4_K:
       return Run<ChunksOfQ4_K>(w, a, k, bias, outs, y);
     case TensorType::kQ6_K:

@@ -70,7 +70,7 @@ class MatvecQuantizedTest : public ::testing::TestWithParam<Case> {};
 
 TEST_P(MatvecQuantizedTest, EqualsTheContractBitForBit) {
   const auto [type, level] = GetParam();
-  const std::vector<int64_t> widths = type == TensorType::kQ4_0
+  const std::vector<int64_t> widths = InfoOf(type).block_values == kBlock32
                                           ? std::vector<int64_t>{32, 256, 288, 1024, 4544}
                                           : std::vector<int64_t>{256, 512, 1024};
   for (const int64_t k : widths) {
@@ -134,7 +134,8 @@ TEST_P(MatvecQuantizedTest, NanReachesEveryOutput) {
 }
 
 INSTANTIATE_TEST_SUITE_P(All, MatvecQuantizedTest,
-                         ::testing::ValuesIn(CasesOf({TensorType::kQ4_0, TensorType::kQ4_K,
+                         ::testing::ValuesIn(CasesOf({TensorType::kQ4_0, TensorType::kQ5_0,
+                                                      TensorType::kQ8_0, TensorType::kQ4_K,
                                                       TensorType::kQ6_K})),
                          [](const auto& info) { return NameOf(info.param); });
 

@@ -9,7 +9,7 @@ namespace fg {
 bool MmqSupports(MmqForm form, TensorType type) {
   switch (form) {
     case MmqForm::kGeneric:
-      return type == TensorType::kQ4_0 || type == TensorType::kQ4_K || type == TensorType::kQ6_K;
+      return InfoOf(type).quantized && InfoOf(type).computable;
     case MmqForm::kRaw:
     case MmqForm::kNibble:
       return type == TensorType::kQ4_K;

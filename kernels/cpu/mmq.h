@@ -14,7 +14,7 @@ namespace fg {
 
 // How a weight tile reaches the multiply. All forms give the same bits.
 enum class MmqForm {
-  kGeneric,  // block by block, serves q4_0, q4_K, q6_K
+  kGeneric,  // block by block, serves q4_0, q5_0, q8_0, q4_K, q6_K
   kRaw,      // q4_K: whole super-blocks staged raw, expanded to an int8 tile first
   kNibble,   // q4_K, q6_K: values unpacked in registers right before the multiply
 };

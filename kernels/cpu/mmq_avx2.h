@@ -72,6 +72,26 @@ inline __m256 GatherHalf(const OutGroup& group, int64_t offset) {
   return _mm256_cvtph_ps(_mm_setr_epi16(at(0), at(1), at(2), at(3), at(4), at(5), at(6), at(7)));
 }
 
+// The 16 bytes of nibbles of a q4_0 or q5_0 block: values 0-15 in the low half, 16-31 above.
+inline __m256i Nibbles(const void* q) {
+  const __m128i packed = _mm_loadu_si128(static_cast<const __m128i*>(q));
+  const __m128i four = _mm_set1_epi8(15);
+  return _mm256_set_m128i(_mm_and_si128(_mm_srli_epi16(packed, 4), four),
+                          _mm_and_si128(packed, four));
+}
+
+// n (0..31) of the q5_0 block at `block`.
+inline __m256i CodesQ5_0(const uint8_t* block) {
+  // Byte i of h to the eight bytes of values 8i to 8i+7, then each value's own bit.
+  const __m256i spread =
+      _mm256_setr_epi64x(0, 0x0101010101010101, 0x0202020202020202, 0x0303030303030303);
+  const __m256i bits = _mm256_set1_epi64x(static_cast<long long>(0x8040201008040201));
+  const __m256i h =
+      _mm256_shuffle_epi8(_mm256_set1_epi32(static_cast<int>(LoadU32(block + 2))), spread);
+  const __m256i set = _mm256_cmpeq_epi8(_mm256_and_si256(h, bits), bits);
+  return _mm256_or_si256(Nibbles(block + 6), _mm256_and_si256(set, _mm256_set1_epi8(16)));
+}
+
 // v[i] lane j becomes v[j] lane i, lanes of 32 bits.
 inline void Transpose8x8(__m256i v[8]) {
   __m256i t[8];

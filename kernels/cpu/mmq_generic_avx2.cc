@@ -34,12 +34,32 @@ struct Q4_0 {
 
   static void Decode(const uint8_t* bytes, int, int lane, Tile* tile) {
     const BlockQ4_0* block = reinterpret_cast<const BlockQ4_0*>(bytes);
-    const __m128i packed = _mm_loadu_si128(reinterpret_cast<const __m128i*>(block->q));
-    const __m128i four = _mm_set1_epi8(15);
-    const __m128i low = _mm_and_si128(packed, four);
-    const __m128i high = _mm_and_si128(_mm_srli_epi16(packed, 4), four);
-    StoreSigned(tile, lane, _mm256_set_m128i(high, low), 8);
+    StoreSigned(tile, lane, Nibbles(block->q), 8);
     tile->ws[lane] = HalfAt(&block->d);
+  }
+};
+
+struct Q5_0 {
+  static constexpr bool kHasMin = false;
+  static constexpr bool kTwoScales = false;
+  static constexpr int kBlockBytes = sizeof(BlockQ5_0);
+  static constexpr int kChunks = 1;
+
+  static void Decode(const uint8_t* bytes, int, int lane, Tile* tile) {
+    StoreSigned(tile, lane, CodesQ5_0(bytes), 16);
+    tile->ws[lane] = HalfAt(bytes);
+  }
+};
+
+struct Q8_0 {
+  static constexpr bool kHasMin = false;
+  static constexpr bool kTwoScales = false;
+  static constexpr int kBlockBytes = sizeof(BlockQ8_0);
+  static constexpr int kChunks = 1;
+
+  static void Decode(const uint8_t* bytes, int, int lane, Tile* tile) {
+    StoreSigned(tile, lane, LoadBytes(bytes + 2), 0);
+    tile->ws[lane] = HalfAt(bytes);
   }
 };
 
@@ -91,7 +111,8 @@ __m256 MultiplyRow(const Tile& tile, const ActivationChunk& a, __m256 acc) {
   __m256i parts[kLanes];
   for (int lane = 0; lane < kLanes; ++lane) {
     const __m256i q = _mm256_load_si256(reinterpret_cast<const __m256i*>(tile.q[lane]));
-    // |q| * (a with q's sign): maddubs wants one unsigned side. |q| <= 32, so i16 holds each pair.
+    // |q| * (a with q's sign): maddubs wants one unsigned side. |q| <= 128 and |a| <= 127, so a
+    // pair is at most 32512 and i16 holds it.
     const __m256i pairs = _mm256_maddubs_epi16(_mm256_abs_epi8(q), _mm256_sign_epi8(values, q));
     parts[lane] = _mm256_madd_epi16(pairs, _mm256_set1_epi16(1));
   }
@@ -148,6 +169,10 @@ void MmqGenericAvx2(const MmqArgs& args, Range outs) {
   switch (args.type) {
     case TensorType::kQ4_0:
       return Run<Q4_0>(args, outs);
+    case TensorType::kQ5_0:
+      return Run<Q5_0>(args, outs);
+    case TensorType::kQ8_0:
+      return Run<Q8_0>(args, outs);
     case TensorType::kQ4_K:
       return Run<Q4_K>(args, outs);
     case TensorType::kQ6_K:

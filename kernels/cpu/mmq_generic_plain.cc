@@ -45,6 +45,10 @@ void MmqGenericPlain(const MmqArgs& args, Range outs) {
   switch (args.type) {
     case TensorType::kQ4_0:
       return Run<ChunksOfQ4_0>(args, outs);
+    case TensorType::kQ5_0:
+      return Run<ChunksOfQ5_0>(args, outs);
+    case TensorType::kQ8_0:
+      return Run<ChunksOfQ8_0>(args, outs);
     case TensorType::kQ4_K:
       return Run<ChunksOfQ4_K>(args, outs);
     case TensorType::kQ6_K:

@@ -30,6 +30,29 @@ Terms TermsQ4_0(const BlockQ4_0* row, int64_t c, const ActivationChunk& a) {
   return terms;
 }
 
+// n of value i has its fifth bit at bit i of the little-endian u32 h.
+Terms TermsQ5_0(const BlockQ5_0* row, int64_t c, const ActivationChunk& a) {
+  Terms terms;
+  const BlockQ5_0& block = row[c];
+  const uint32_t h = block.h[0] | static_cast<uint32_t>(block.h[1]) << 8 |
+                     static_cast<uint32_t>(block.h[2]) << 16 |
+                     static_cast<uint32_t>(block.h[3]) << 24;
+  for (int i = 0; i < 32; ++i) {
+    const int low = i < 16 ? block.q[i] & 15 : block.q[i - 16] >> 4;
+    const int n = low + (((h >> i) & 1) != 0 ? 16 : 0);
+    terms.isum += (n - 16) * a.q[i];
+  }
+  terms.ws = F16ToF32(block.d);
+  return terms;
+}
+
+Terms TermsQ8_0(const BlockQ8_0* row, int64_t c, const ActivationChunk& a) {
+  Terms terms;
+  for (int i = 0; i < 32; ++i) terms.isum += row[c].q[i] * a.q[i];
+  terms.ws = F16ToF32(row[c].d);
+  return terms;
+}
+
 Terms TermsQ4_K(const BlockQ4_K* row, int64_t c, const ActivationChunk& a) {
   Terms terms;
   const BlockQ4_K& block = row[c / 8];
@@ -72,6 +95,10 @@ Terms TermsOf(const MmqArgs& args, int64_t out, int64_t c, const ActivationChunk
   switch (args.type) {
     case TensorType::kQ4_0:
       return TermsQ4_0(static_cast<const BlockQ4_0*>(row), c, a);
+    case TensorType::kQ5_0:
+      return TermsQ5_0(static_cast<const BlockQ5_0*>(row), c, a);
+    case TensorType::kQ8_0:
+      return TermsQ8_0(static_cast<const BlockQ8_0*>(row), c, a);
     case TensorType::kQ4_K:
       return TermsQ4_K(static_cast<const BlockQ4_K*>(row), c, a);
     case TensorType::kQ6_K:

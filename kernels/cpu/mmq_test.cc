@@ -36,7 +36,8 @@ std::vector<Case> AllCases() {
   std::vector<Case> cases;
   for (const CpuLevel level : SupportedCpuLevels()) {
     for (const MmqForm form : {MmqForm::kGeneric, MmqForm::kRaw, MmqForm::kNibble}) {
-      for (const TensorType type : {TensorType::kQ4_0, TensorType::kQ4_K, TensorType::kQ6_K}) {
+      for (const TensorType type : {TensorType::kQ4_0, TensorType::kQ5_0, TensorType::kQ8_0,
+                                    TensorType::kQ4_K, TensorType::kQ6_K}) {
         if (MmqSupports(form, type)) cases.push_back({form, type, level});
       }
     }
@@ -110,7 +111,7 @@ TEST_P(MmqTest, EqualsTheContractBitForBit) {
       super ? std::vector<int64_t>{256, 512, 1024} : std::vector<int64_t>{256, 288, 1024, 4544};
   for (const int64_t k : widths) {
     const Problem problem(GetParam().type, k, k != 512, static_cast<uint32_t>(k));
-    for (const int64_t rows : {1, 2, 3, 5, 15, 16, 17, 33}) {
+    for (const int64_t rows : {1, 2, 3, 4, 5, 6, 7, 8, 9, 15, 16, 17, 33}) {
       for (const int64_t outs : {1, 2, 3, 7, 8, 9, 255, 257}) {
         ExpectContract(GetParam(), problem, rows, {0, outs});
       }
@@ -276,20 +277,26 @@ INSTANTIATE_TEST_SUITE_P(All, MmqTest, ::testing::ValuesIn(AllCases()),
 TEST(Mmq, WhatEachFormSupports) {
   for (const uint32_t id : {0u, 1u, 2u, 3u, 6u, 7u, 8u, 10u, 11u, 12u, 13u, 14u, 30u}) {
     const auto type = static_cast<TensorType>(id);
-    EXPECT_EQ(MmqSupports(MmqForm::kGeneric, type), id == 2 || id == 12 || id == 14) << id;
+    EXPECT_EQ(MmqSupports(MmqForm::kGeneric, type),
+              id == 2 || id == 6 || id == 8 || id == 12 || id == 14)
+        << id;
     EXPECT_EQ(MmqSupports(MmqForm::kRaw, type), id == 12) << id;
     EXPECT_EQ(MmqSupports(MmqForm::kNibble, type), id == 12) << id;
   }
 }
 
 TEST(Mmq, RowsOfOneChunk) {
-  Problem problem(TensorType::kQ4_0, 256, true, 3);
-  problem.k = 32;  // the first eighth of the same bytes, as rows of one block
-  problem.Reference();
-  for (const CpuLevel level : SupportedCpuLevels()) {
-    const Case c = {MmqForm::kGeneric, TensorType::kQ4_0, level};
-    for (const int64_t rows : {1, 2, 16, 33}) {
-      for (const int64_t outs : {1, 8, 257}) ExpectContract(c, problem, rows, {0, outs});
+  for (const TensorType type : {TensorType::kQ4_0, TensorType::kQ5_0, TensorType::kQ8_0}) {
+    Problem problem(type, 256, true, 3);
+    problem.k = 32;  // the first eighth of the same bytes, as rows of one block
+    problem.Reference();
+    for (const CpuLevel level : SupportedCpuLevels()) {
+      const Case c = {MmqForm::kGeneric, type, level};
+      for (const int64_t rows : {1, 2, 3, 4, 5, 6, 7, 8, 9, 16, 33}) {
+        for (const int64_t outs : {1, 2, 3, 8, 255, 257}) {
+          ExpectContract(c, problem, rows, {0, outs});
+        }
+      }
     }
   }
 }

@@ -34,9 +34,8 @@ inline std::vector<uint8_t> RandomBlocks(TensorType type, int64_t rows, int64_t 
   };
   const size_t block_bytes = static_cast<size_t>(InfoOf(type).block_bytes);
   for (size_t at = 0; at < bytes.size(); at += block_bytes) {
-    if (type == TensorType::kQ4_0 || type == TensorType::kQ4_K) set_half(at);
+    set_half(at + (type == TensorType::kQ6_K ? 208 : 0));
     if (type == TensorType::kQ4_K) set_half(at + 2);
-    if (type == TensorType::kQ6_K) set_half(at + 208);
   }
   return bytes;
 }

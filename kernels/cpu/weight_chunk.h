@@ -34,6 +34,32 @@ struct ChunksOfQ4_0 {
   }
 };
 
+struct ChunksOfQ5_0 {
+  using Block = BlockQ5_0;
+  static constexpr int kChunks = 1;
+  static constexpr bool kHasMin = false;
+
+  static void Decode(const Block& block, int, WeightChunk* chunk) {
+    for (int i = 0; i < 32; ++i) chunk->q[i] = static_cast<int8_t>(CodeOfQ5_0(block, i) - 16);
+    chunk->scale[0] = chunk->scale[1] = 1;
+    chunk->ws = F16ToF32(block.d);
+    chunk->wm = 0;
+  }
+};
+
+struct ChunksOfQ8_0 {
+  using Block = BlockQ8_0;
+  static constexpr int kChunks = 1;
+  static constexpr bool kHasMin = false;
+
+  static void Decode(const Block& block, int, WeightChunk* chunk) {
+    for (int i = 0; i < 32; ++i) chunk->q[i] = block.q[i];
+    chunk->scale[0] = chunk->scale[1] = 1;
+    chunk->ws = F16ToF32(block.d);
+    chunk->wm = 0;
+  }
+};
+
 struct ChunksOfQ4_K {
   using Block = BlockQ4_K;
   static constexpr int kChunks = 8;

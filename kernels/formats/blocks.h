@@ -15,6 +15,21 @@ struct BlockQ4_0 {
 };
 static_assert(sizeof(BlockQ4_0) == 18);
 
+// Nibbles as in q4_0, bit i of h (little-endian) the fifth bit of value i; value = d * (n - 16).
+struct BlockQ5_0 {
+  uint16_t d;    // f16
+  uint8_t h[4];  // bytes, for a u32 would want alignment that the file does not have
+  uint8_t q[16];
+};
+static_assert(sizeof(BlockQ5_0) == 22);
+
+// value = d * q.
+struct BlockQ8_0 {
+  uint16_t d;  // f16
+  int8_t q[32];
+};
+static_assert(sizeof(BlockQ8_0) == 34);
+
 // 8 sub-blocks of 32; value = d*sc*n - dmin*m; s packs the six-bit scales and mins.
 struct BlockQ4_K {
   uint16_t d;     // f16
@@ -37,6 +52,12 @@ struct ScaleMin {
   uint8_t scale;  // 0..63
   uint8_t min;    // 0..63
 };
+
+// n (0..31) of value i (0..31).
+constexpr int CodeOfQ5_0(const BlockQ5_0& block, int i) {
+  const int low = i < 16 ? block.q[i] & 15 : block.q[i - 16] >> 4;
+  return low | ((block.h[i / 8] >> (i % 8)) & 1) << 4;
+}
 
 // Six-bit scale and min of sub-block j (0..7) of q4_K and q5_K.
 constexpr ScaleMin UnpackScaleMin(const uint8_t s[12], int j) {

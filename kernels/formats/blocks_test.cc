@@ -9,6 +9,9 @@ namespace {
 
 TEST(Blocks, OffsetsOfTheFileFormat) {
   EXPECT_EQ(offsetof(BlockQ4_0, q), 2u);
+  EXPECT_EQ(offsetof(BlockQ5_0, h), 2u);
+  EXPECT_EQ(offsetof(BlockQ5_0, q), 6u);
+  EXPECT_EQ(offsetof(BlockQ8_0, q), 2u);
   EXPECT_EQ(offsetof(BlockQ4_K, dmin), 2u);
   EXPECT_EQ(offsetof(BlockQ4_K, s), 4u);
   EXPECT_EQ(offsetof(BlockQ4_K, q), 16u);
@@ -17,6 +20,21 @@ TEST(Blocks, OffsetsOfTheFileFormat) {
   EXPECT_EQ(offsetof(BlockQ6_K, d), 208u);
   EXPECT_EQ(offsetof(ActivationChunk, d), 32u);
   EXPECT_EQ(offsetof(ActivationChunk, sum), 36u);
+}
+
+// One bit of the file at a time: it belongs to one value alone, with the weight it must have.
+TEST(Blocks, EachBitOfQ5_0ByHand) {
+  for (int bit = 0; bit < 160; ++bit) {
+    BlockQ5_0 block = {};
+    const int byte = bit / 8;
+    (byte < 4 ? block.h[byte] : block.q[byte - 4]) = static_cast<uint8_t>(1 << bit % 8);
+    const int nibble = bit - 32;  // of q, where not negative
+    const int owner = bit < 32 ? bit : nibble / 8 + (nibble % 8 < 4 ? 0 : 16);
+    for (int i = 0; i < 32; ++i) {
+      const int want = i != owner ? 0 : bit < 32 ? 16 : 1 << nibble % 4;
+      ASSERT_EQ(CodeOfQ5_0(block, i), want) << "bit " << bit << " value " << i;
+    }
+  }
 }
 
 // Twelve bytes written out by hand: sub-blocks 0-3 in the low six bits of s[0..7], 4-7 in the

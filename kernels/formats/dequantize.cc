@@ -20,6 +20,18 @@ void DecodeQ4_0(const BlockQ4_0& block, Float* out) {
 }
 
 template <typename Float>
+void DecodeQ5_0(const BlockQ5_0& block, Float* out) {
+  const Float d = F16ToF32(block.d);
+  for (int i = 0; i < 32; ++i) out[i] = d * static_cast<Float>(CodeOfQ5_0(block, i) - 16);
+}
+
+template <typename Float>
+void DecodeQ8_0(const BlockQ8_0& block, Float* out) {
+  const Float d = F16ToF32(block.d);
+  for (int i = 0; i < 32; ++i) out[i] = d * static_cast<Float>(block.q[i]);
+}
+
+template <typename Float>
 void DecodeQ4_K(const BlockQ4_K& block, Float* out) {
   const Float d = F16ToF32(block.d);
   const Float dmin = F16ToF32(block.dmin);
@@ -81,6 +93,12 @@ bool Dequantize(TensorType type, const void* blocks, int64_t values, Float* out)
       return true;
     case TensorType::kQ4_0:
       DecodeBlocks<BlockQ4_0, Float>(DecodeQ4_0, kBlock32, blocks, values, out);
+      return true;
+    case TensorType::kQ5_0:
+      DecodeBlocks<BlockQ5_0, Float>(DecodeQ5_0, kBlock32, blocks, values, out);
+      return true;
+    case TensorType::kQ8_0:
+      DecodeBlocks<BlockQ8_0, Float>(DecodeQ8_0, kBlock32, blocks, values, out);
       return true;
     case TensorType::kQ4_K:
       DecodeBlocks<BlockQ4_K, Float>(DecodeQ4_K, kSuperBlock, blocks, values, out);

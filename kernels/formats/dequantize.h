@@ -1,5 +1,5 @@
 // Blocks to values. Every format's value is exact in real arithmetic but for one rounding at most:
-// q4_0 and q6_K products fit f32; q4_K rounds the one subtraction d*sc*n - dmin*m.
+// products of q4_0, q5_0, q8_0 and q6_K fit f32; q4_K rounds the one subtraction d*sc*n - dmin*m.
 #pragma once
 
 #include <cstdint>
@@ -9,7 +9,8 @@
 namespace fg {
 
 // out[values] from the row at `blocks`. values is a multiple of the type's block_values.
-// Types: f32, f16, bf16, q4_0, q4_K, q6_K. False for any other type; out is untouched then.
+// Types: f32, f16, bf16, q4_0, q5_0, q8_0, q4_K, q6_K. False for any other type; out is untouched
+// then.
 bool DequantizeRow(TensorType type, const void* blocks, int64_t values, float* out);
 
 // The same in double, without any rounding: the reference.

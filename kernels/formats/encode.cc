@@ -94,17 +94,45 @@ float SearchScale(const float* x, const float* weight, int count, int low, int h
   return best;
 }
 
-void EncodeQ4_0(const float* x, BlockQ4_0* block) {
+// The best f16 scale of a block of 32, with codes from low to high.
+float SearchBlockScale(const float* x, int low, int high) {
   float weight[kBlock32];
   ErrorWeights(x, kBlock32, weight);
   const auto held = [](float scale) { return F16ToF32(ScaleToF16(scale)); };
-  const float d = SearchScale(x, weight, kBlock32, -8, 7, held);
+  return SearchScale(x, weight, kBlock32, low, high, held);
+}
+
+void EncodeQ4_0(const float* x, BlockQ4_0* block) {
+  const float d = SearchBlockScale(x, -8, 7);
   const float inverse = Inverse(d);
   block->d = F32ToF16(d);
   for (int i = 0; i < 16; ++i) {
     const int low = Nearest(x[i] * inverse, -8, 7) + 8;
     const int high = Nearest(x[i + 16] * inverse, -8, 7) + 8;
     block->q[i] = static_cast<uint8_t>(low | (high << 4));
+  }
+}
+
+void EncodeQ5_0(const float* x, BlockQ5_0* block) {
+  const float d = SearchBlockScale(x, -16, 15);
+  const float inverse = Inverse(d);
+  std::memset(block, 0, sizeof(*block));
+  block->d = F32ToF16(d);
+  for (int i = 0; i < 32; ++i) {
+    const int n = Nearest(x[i] * inverse, -16, 15) + 16;
+    uint8_t& low = block->q[i % 16];
+    low = static_cast<uint8_t>(low | (n & 15) << (i < 16 ? 0 : 4));
+    uint8_t& fifth = block->h[i / 8];
+    fifth = static_cast<uint8_t>(fifth | (n >> 4) << i % 8);
+  }
+}
+
+// With 255 steps a search gains next to nothing: the largest value becomes 127 or -127.
+void EncodeQ8_0(const float* x, BlockQ8_0* block) {
+  block->d = ScaleToF16(std::fabs(LargestBySize(x, kBlock32)) / 127);
+  const float inverse = Inverse(F16ToF32(block->d));
+  for (int i = 0; i < 32; ++i) {
+    block->q[i] = static_cast<int8_t>(Nearest(x[i] * inverse, -127, 127));
   }
 }
 
@@ -250,6 +278,13 @@ void EncodeQ6_K(const float* x, BlockQ6_K* block) {
   }
 }
 
+template <typename Block>
+void EncodeBlocks(void (*encode)(const float*, Block*), int block_values, const float* x,
+                  int64_t values, void* blocks) {
+  Block* block = static_cast<Block*>(blocks);
+  for (int64_t i = 0; i < values; i += block_values) encode(x + i, block++);
+}
+
 }  // namespace
 
 bool EncodeRow(TensorType type, const float* x, int64_t values, void* blocks) {
@@ -265,19 +300,19 @@ bool EncodeRow(TensorType type, const float* x, int64_t values, void* blocks) {
       std::transform(x, x + values, static_cast<uint16_t*>(blocks), F32ToBF16);
       return true;
     case TensorType::kQ4_0:
-      for (int64_t i = 0; i < values / kBlock32; ++i) {
-        EncodeQ4_0(x + i * kBlock32, static_cast<BlockQ4_0*>(blocks) + i);
-      }
+      EncodeBlocks(EncodeQ4_0, kBlock32, x, values, blocks);
+      return true;
+    case TensorType::kQ5_0:
+      EncodeBlocks(EncodeQ5_0, kBlock32, x, values, blocks);
+      return true;
+    case TensorType::kQ8_0:
+      EncodeBlocks(EncodeQ8_0, kBlock32, x, values, blocks);
       return true;
     case TensorType::kQ4_K:
-      for (int64_t i = 0; i < values / kSuperBlock; ++i) {
-        EncodeQ4_K(x + i * kSuperBlock, static_cast<BlockQ4_K*>(blocks) + i);
-      }
+      EncodeBlocks(EncodeQ4_K, kSuperBlock, x, values, blocks);
       return true;
     case TensorType::kQ6_K:
-      for (int64_t i = 0; i < values / kSuperBlock; ++i) {
-        EncodeQ6_K(x + i * kSuperBlock, static_cast<BlockQ6_K*>(blocks) + i);
-      }
+      EncodeBlocks(EncodeQ6_K, kSuperBlock, x, values, blocks);
       return true;
     default:
       return false;

@@ -9,7 +9,7 @@
 namespace fg {
 
 // Writes RowBytes(type, values) bytes to `blocks` from x[values], all finite. values is a multiple
-// of block_values. Types: f32, f16, bf16, q4_0, q4_K, q6_K. False for any other type.
+// of block_values. Types: f32, f16, bf16, q4_0, q5_0, q8_0, q4_K, q6_K. False for any other type.
 bool EncodeRow(TensorType type, const float* x, int64_t values, void* blocks);
 
 }  // namespace fg

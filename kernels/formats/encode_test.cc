@@ -17,7 +17,8 @@
 namespace fg {
 namespace {
 
-constexpr TensorType kQuantized[] = {TensorType::kQ4_0, TensorType::kQ4_K, TensorType::kQ6_K};
+constexpr TensorType kQuantized[] = {TensorType::kQ4_0, TensorType::kQ5_0, TensorType::kQ8_0,
+                                     TensorType::kQ4_K, TensorType::kQ6_K};
 
 std::vector<float> Gaussian(size_t count, uint32_t seed, float sigma = 1, float mean = 0) {
   std::mt19937 engine(seed);
@@ -61,8 +62,23 @@ TEST(Encode, Floats) {
   }
 }
 
+// The code at the lower end of a symmetric format's range.
+float EndOf(TensorType type) {
+  switch (type) {
+    case TensorType::kQ4_0:
+      return -8;
+    case TensorType::kQ5_0:
+      return -16;
+    case TensorType::kQ8_0:
+      return -128;
+    default:
+      return -32;
+  }
+}
+
 // Nearest codes under the plainest scales, kept in f32: what the encoders must beat although theirs
 // are rounded to f16 and to 6 or 8 bits.
+// q8_0, the plain form itself, may lose by its f16 d.
 std::vector<float> PlainRounding(TensorType type, const std::vector<float>& x) {
   std::vector<float> y(x.size());
   const size_t group = type == TensorType::kQ6_K ? 16 : 32;
@@ -78,7 +94,7 @@ std::vector<float> PlainRounding(TensorType type, const std::vector<float>& x) {
         const float scale = (high - low) / 15;
         y[i] = std::rint((x[i] - low) / scale) * scale + low;
       } else {
-        const float end = type == TensorType::kQ4_0 ? -8 : -32;
+        const float end = EndOf(type);
         const float scale = extreme / end;
         y[i] = std::fmin(std::rint(x[i] / scale), -end - 1) * scale;
       }
@@ -95,6 +111,8 @@ TEST(Encode, ErrorOnGaussianRows) {
     double bound;
     double of_plain;
   } rows[] = {{TensorType::kQ4_0, 0.0835, 0.96},
+              {TensorType::kQ5_0, 0.0411, 0.96},
+              {TensorType::kQ8_0, 0.00546, 1.01},
               {TensorType::kQ4_K, 0.0721, 0.92},
               {TensorType::kQ6_K, 0.0172, 0.91}};
   for (const auto& row : rows) {
@@ -128,8 +146,12 @@ TEST(Encode, ExactValuesStay) {
   for (int round = 0; round < 20; ++round) {
     const float d = F16ToF32(F32ToF16(0.01f * static_cast<float>(round + 1)));
     const float dmin = F16ToF32(F32ToF16(0.007f * static_cast<float>(20 - round)));
-    std::vector<float> q4_0(32), q4_k(256), q6_k(256);
-    for (int i = 0; i < 32; ++i) q4_0[i] = d * static_cast<float>(code(i, -8, 7));
+    std::vector<float> q4_0(32), q5_0(32), q8_0(32), q4_k(256), q6_k(256);
+    for (int i = 0; i < 32; ++i) {
+      q4_0[i] = d * static_cast<float>(code(i, -8, 7));
+      q5_0[i] = d * static_cast<float>(code(i, -16, 15));
+      q8_0[i] = d * static_cast<float>(code(i, -127, 127));
+    }
     for (int j = 0; j < 8; ++j) {
       const int scale = j == round % 8 ? 63 : 20 + static_cast<int>(engine() % 40);
       const int min = j == 7 - round % 8 ? 63 : 10 + static_cast<int>(engine() % 50);
@@ -145,6 +167,8 @@ TEST(Encode, ExactValuesStay) {
       }
     }
     EXPECT_EQ(RoundTrip(TensorType::kQ4_0, q4_0), q4_0) << round;
+    EXPECT_EQ(RoundTrip(TensorType::kQ5_0, q5_0), q5_0) << round;
+    EXPECT_EQ(RoundTrip(TensorType::kQ8_0, q8_0), q8_0) << round;
     EXPECT_EQ(RoundTrip(TensorType::kQ4_K, q4_k), q4_k) << round;
     EXPECT_EQ(RoundTrip(TensorType::kQ6_K, q6_k), q6_k) << round;
   }
@@ -206,6 +230,10 @@ TEST(Encode, BytesArePinned) {
   };
   EXPECT_EQ(sum(TensorType::kQ4_0),
             "f5008c13176187eca27b58fbf95835997b3601863533dfd587444934cec1ded8");
+  EXPECT_EQ(sum(TensorType::kQ5_0),
+            "c4fd64c680c5736e1700f72d48745a8e7c69e89db449bc5dab2a34b05f986748");
+  EXPECT_EQ(sum(TensorType::kQ8_0),
+            "91c54090fa90505d9fb5c4116b535e8d4a30d57090af2963820af2d4d28677b5");
   EXPECT_EQ(sum(TensorType::kQ4_K),
             "a0000ea7a22bcd4836ed8c052e7cbdb94accb3b7c1b3e0acf3ccd609a07792bf");
   EXPECT_EQ(sum(TensorType::kQ6_K),
@@ -214,7 +242,7 @@ TEST(Encode, BytesArePinned) {
 
 TEST(Encode, OtherTypesAreLeftAlone) {
   const std::vector<float> x(256, 1.0f);
-  for (const uint32_t id : {3u, 6u, 7u, 8u, 10u, 11u, 13u}) {
+  for (const uint32_t id : {3u, 7u, 10u, 11u, 13u}) {
     uint8_t out[512] = {};
     EXPECT_FALSE(EncodeRow(static_cast<TensorType>(id), x.data(), 256, out)) << id;
     for (const uint8_t byte : out) ASSERT_EQ(byte, 0);

@@ -19,8 +19,8 @@ TEST(TensorType, IdsNamesAndBlocks) {
   const Row rows[] = {
       {0, "f32", 1, 4, false, true},       {1, "f16", 1, 2, false, true},
       {2, "q4_0", 32, 18, true, true},     {3, "q4_1", 32, 20, true, false},
-      {6, "q5_0", 32, 22, true, false},    {7, "q5_1", 32, 24, true, false},
-      {8, "q8_0", 32, 34, true, false},    {10, "q2_K", 256, 84, true, false},
+      {6, "q5_0", 32, 22, true, true},     {7, "q5_1", 32, 24, true, false},
+      {8, "q8_0", 32, 34, true, true},     {10, "q2_K", 256, 84, true, false},
       {11, "q3_K", 256, 110, true, false}, {12, "q4_K", 256, 144, true, true},
       {13, "q5_K", 256, 176, true, false}, {14, "q6_K", 256, 210, true, true},
       {30, "bf16", 1, 2, false, true},
