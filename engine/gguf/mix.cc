@@ -6,8 +6,16 @@ namespace fg {
 namespace {
 
 // file_type: the numbers that other programs show as F32, F16, Q4_0 and Q4_K - Medium.
+// What the weight-mix rule must meet, in one model each: another quantized type on the matrices of
+// either half of a layer, and one matrix of f32.
+constexpr MixException kMixed[] = {{"attn_output.weight", -1, TensorType::kQ8_0},
+                                   {"ffn_gate.weight", -1, TensorType::kQ5_0}};
+constexpr MixException kOneF32[] = {{"attn_output.weight", 1, TensorType::kF32}};
+
 constexpr Mix kMixes[] = {
     {"q4_k_m", TensorType::kQ4_K, TensorType::kQ6_K, true, 15},
+    {"mixed", TensorType::kQ4_K, TensorType::kQ6_K, true, 15, kMixed},
+    {"q4_k_m_f32", TensorType::kQ4_K, TensorType::kQ6_K, true, 15, kOneF32},
     {"q4_0", TensorType::kQ4_0, TensorType::kQ6_K, false, 2},
     {"f16", TensorType::kF16, TensorType::kF16, false, 1},
     {"f32", TensorType::kF32, TensorType::kF32, false, 0},
@@ -24,7 +32,7 @@ int64_t LayerOf(std::string_view name, std::string_view part) {
   return std::string_view(at + 1, static_cast<size_t>(end - at - 1)) == part ? layer : -1;
 }
 
-// The type for rows that are no multiple of the block: the next one with blocks of 32, or f16.
+// The type for rows that are no multiple of 256: the next one with blocks of 32, or f16.
 TensorType FallbackOf(TensorType type) {
   switch (type) {
     case TensorType::kQ4_K:
@@ -38,6 +46,10 @@ TensorType FallbackOf(TensorType type) {
 
 TensorType WantedType(const Mix& mix, const MixModel& model, std::string_view name) {
   if (name == "output.weight" || (model.tied && name == "token_embd.weight")) return mix.table;
+  for (const MixException& exception : mix.exceptions) {
+    const int64_t layer = LayerOf(name, exception.part);
+    if (layer >= 0 && (exception.layer == -1 || exception.layer == layer)) return exception.type;
+  }
   if (!mix.lifts_layers) return mix.type;
   for (const char* part : {"attn_v.weight", "ffn_down.weight"}) {
     const int64_t layer = LayerOf(name, part);
@@ -57,10 +69,6 @@ MixChoice FitToRow(TensorType wanted, uint64_t row) {
       std::string(info.name) + " needs rows of " + std::to_string(info.block_values) + "; ";
   TensorType type = FallbackOf(wanted);
   if (!Fits(type, row)) type = TensorType::kF16;
-  if (!InfoOf(type).computable) {
-    reason += std::string(InfoOf(type).name) + " is not built, ";
-    type = TensorType::kF16;
-  }
   return {type, reason + InfoOf(type).name + " used"};
 }
 

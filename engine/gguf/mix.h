@@ -12,12 +12,20 @@
 
 namespace fg {
 
+// Matrices that a mix gives a type of its own.
+struct MixException {
+  const char* part;  // "ffn_gate.weight" of blk.N
+  int64_t layer;     // N, or -1 for every layer
+  TensorType type;
+};
+
 struct Mix {
   const char* name;    // "q4_k_m"
   TensorType type;     // of a 2-D weight that no rule of the mix names
   TensorType table;    // of the output matrix, or of the embedding that serves as one
   bool lifts_layers;   // attn_v and ffn_down of some layers get q6_K
   uint32_t file_type;  // value of general.file_type
+  std::span<const MixException> exceptions = {};
 };
 
 std::span<const Mix> AllMixes();

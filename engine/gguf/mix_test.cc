@@ -66,13 +66,37 @@ TEST(Mix, Q40KeepsOnlyTheOutputTableFiner) {
   EXPECT_EQ(Choose("q4_0", "output.weight", {256, 999}, false).type, TensorType::kQ6_K);
 }
 
+// Each layer of the file, so that an exception for one layer cannot leak into another.
+TEST(Mix, ExceptionsTouchWhatTheyNameAlone) {
+  for (int layer = 0; layer < 12; ++layer) {
+    const std::string block = "blk." + std::to_string(layer) + ".";
+    for (const char* part :
+         {"attn_q", "attn_k", "attn_v", "attn_output", "ffn_gate", "ffn_up", "ffn_down"}) {
+      const std::string name = block + part + ".weight";
+      const TensorType plain = Choose("q4_k_m", name, {256, 64}).type;
+      const bool output = std::string_view(part) == "attn_output";
+      const bool gate = std::string_view(part) == "ffn_gate";
+      EXPECT_EQ(Choose("mixed", name, {256, 64}).type, output ? TensorType::kQ8_0
+                                                       : gate ? TensorType::kQ5_0
+                                                              : plain)
+          << name;
+      EXPECT_EQ(Choose("q4_k_m_f32", name, {256, 64}).type,
+                output && layer == 1 ? TensorType::kF32 : plain)
+          << name;
+    }
+  }
+  for (const char* mix : {"mixed", "q4_k_m_f32"}) {
+    EXPECT_EQ(Choose(mix, "token_embd.weight", {256, 999}, true).type, TensorType::kQ6_K) << mix;
+  }
+}
+
 TEST(Mix, PlainMixesSpareNoMatrix) {
   EXPECT_EQ(Choose("f16", "token_embd.weight", {250, 9}).type, TensorType::kF16);
   EXPECT_EQ(Choose("f32", "blk.0.attn_q.weight", {250, 9}).type, TensorType::kF32);
 }
 
 TEST(Mix, VectorsAreF32AndDeepTensorsStay) {
-  for (const char* mix : {"q4_k_m", "q4_0", "f16", "f32"}) {
+  for (const char* mix : {"q4_k_m", "mixed", "q4_k_m_f32", "q4_0", "f16", "f32"}) {
     EXPECT_EQ(Choose(mix, "output_norm.weight", {256}).type, TensorType::kF32) << mix;
     EXPECT_EQ(Choose(mix, "conv.weight", {256, 2, 2}).type, TensorType::kBF16) << mix;
   }
@@ -80,12 +104,20 @@ TEST(Mix, VectorsAreF32AndDeepTensorsStay) {
 
 TEST(Mix, RowsThatFitNoBlockFallBackAndSayWhy) {
   const MixChoice q4_k = Choose("q4_k_m", "blk.0.attn_q.weight", {288, 4});
-  EXPECT_EQ(q4_k.type, TensorType::kF16);
-  EXPECT_EQ(q4_k.fallback, "q4_K needs rows of 256; q5_0 is not built, f16 used");
-  EXPECT_EQ(Choose("q4_k_m", "token_embd.weight", {288, 4}).fallback,
-            "q6_K needs rows of 256; q8_0 is not built, f16 used");
-  EXPECT_EQ(Choose("q4_k_m", "blk.0.attn_q.weight", {100, 4}).fallback,
-            "q4_K needs rows of 256; f16 used");
+  EXPECT_EQ(q4_k.type, TensorType::kQ5_0);
+  EXPECT_EQ(q4_k.fallback, "q4_K needs rows of 256; q5_0 used");
+  const MixChoice q6_k = Choose("q4_0", "token_embd.weight", {320, 4});
+  EXPECT_EQ(q6_k.type, TensorType::kQ8_0);
+  EXPECT_EQ(q6_k.fallback, "q6_K needs rows of 256; q8_0 used");
+  const MixChoice q5_0 = Choose("mixed", "blk.0.ffn_gate.weight", {100, 4});
+  EXPECT_EQ(q5_0.type, TensorType::kF16);
+  EXPECT_EQ(q5_0.fallback, "q5_0 needs rows of 32; f16 used");
+  for (const char* name : {"blk.0.attn_q.weight", "token_embd.weight"}) {
+    const MixChoice odd = Choose("q4_k_m", name, {100, 4});
+    EXPECT_EQ(odd.type, TensorType::kF16);
+    EXPECT_EQ(odd.fallback,
+              std::string(name[0] == 'b' ? "q4_K" : "q6_K") + " needs rows of 256; f16 used");
+  }
   EXPECT_EQ(Choose("q4_0", "blk.0.attn_q.weight", {100, 4}).fallback,
             "q4_0 needs rows of 32; f16 used");
   EXPECT_EQ(Choose("q4_0", "blk.0.attn_q.weight", {288, 4}).fallback, "");

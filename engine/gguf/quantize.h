@@ -11,13 +11,13 @@
 
 namespace fg {
 
-// "q4_k_m", "q4_0", "f16", "f32" (docs/gguf.md "Mixes").
+// "q4_k_m", "mixed", "q4_k_m_f32", "q4_0", "f16", "f32" (docs/gguf.md "Mixes").
 std::vector<std::string> QuantizeMixes();
 
 struct QuantizeSummary {
   uint64_t input_bytes = 0, output_bytes = 0;
   std::vector<std::pair<std::string, int>> tensors_per_type;  // ("q4_K", 33), by type id
-  // "blk.0.ffn_down.weight: q4_K needs rows of 256; q5_0 is not built, f16 used"
+  // "blk.0.ffn_down.weight: q4_K needs rows of 256; q5_0 used"
   std::vector<std::string> fallbacks;
 };
 

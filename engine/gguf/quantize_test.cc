@@ -39,6 +39,9 @@ const std::vector<Planned> kModel = {
     {"blk.1.attn_v.weight", TensorType::kBF16, {256, 3}},
     {"blk.1.ffn_down.weight", TensorType::kF16, {512, 7}},
     {"blk.1.ffn_up.weight", TensorType::kQ6_K, {256, 2}},
+    {"blk.0.attn_output.weight", TensorType::kF16, {256, 3}},
+    {"blk.1.attn_output.weight", TensorType::kQ8_0, {256, 3}},
+    {"blk.1.ffn_gate.weight", TensorType::kQ5_0, {256, 3}},
 };
 
 class QuantizeTest : public testing::Test {
@@ -139,17 +142,32 @@ TEST_F(QuantizeTest, Q4KMGivesEachTensorItsType) {
   EXPECT_EQ(out.TypeOf("blk.1.ffn_down.weight"), TensorType::kQ6_K);
   EXPECT_EQ(out.TypeOf("blk.1.ffn_up.weight"), TensorType::kQ4_K);
   EXPECT_THAT(summary.tensors_per_type,
-              ElementsAre(Pair("f32", 2), Pair("q4_K", 3), Pair("q6_K", 3)));
+              ElementsAre(Pair("f32", 2), Pair("q4_K", 6), Pair("q6_K", 3)));
   EXPECT_THAT(summary.fallbacks, IsEmpty());
   EXPECT_EQ(summary.input_bytes, std::filesystem::file_size(Path("in.gguf")));
   EXPECT_EQ(summary.output_bytes, std::filesystem::file_size(Path("q4_k_m")));
   EXPECT_LT(summary.output_bytes, summary.input_bytes / 2);
 }
 
+TEST_F(QuantizeTest, MixesWithOtherTypes) {
+  WriteModel(kModel);
+  EXPECT_THAT(Quantize("mixed").tensors_per_type,
+              ElementsAre(Pair("f32", 2), Pair("q5_0", 1), Pair("q8_0", 2), Pair("q4_K", 3),
+                          Pair("q6_K", 3)));
+  const Opened mixed(Path("mixed"));
+  EXPECT_EQ(mixed.TypeOf("blk.0.attn_output.weight"), TensorType::kQ8_0);
+  EXPECT_EQ(mixed.TypeOf("blk.1.ffn_gate.weight"), TensorType::kQ5_0);
+  EXPECT_THAT(Quantize("q4_k_m_f32").tensors_per_type,
+              ElementsAre(Pair("f32", 3), Pair("q4_K", 5), Pair("q6_K", 3)));
+  const Opened one(Path("q4_k_m_f32"));
+  EXPECT_EQ(one.TypeOf("blk.0.attn_output.weight"), TensorType::kQ4_K);
+  EXPECT_EQ(one.TypeOf("blk.1.attn_output.weight"), TensorType::kF32);
+}
+
 TEST_F(QuantizeTest, KeysAreKeptAndTheFileTypeRenewed) {
   WriteModel(kModel);
   const std::pair<const char*, uint64_t> expected[] = {
-      {"f32", 0}, {"f16", 1}, {"q4_0", 2}, {"q4_k_m", 15}};
+      {"f32", 0}, {"f16", 1}, {"q4_0", 2}, {"q4_k_m", 15}, {"mixed", 15}, {"q4_k_m_f32", 15}};
   for (const auto& [mix, file_type] : expected) {
     Quantize(mix);
     const Opened out(Path(mix));
@@ -166,8 +184,9 @@ TEST_F(QuantizeTest, ValuesStayNearTheirSource) {
   const Opened in(Path("in.gguf"));
   // Half a step of the coarsest format of the mix, over the largest value: 4 bits with a sign have
   // 8 steps to one side, 4 bits between minimum and maximum 15 over both.
-  const std::pair<const char*, double> limits[] = {
-      {"f32", 0}, {"f16", 0x1p-11}, {"q4_0", 0.13}, {"q4_k_m", 0.09}};
+  const std::pair<const char*, double> limits[] = {{"f32", 0},      {"f16", 0x1p-11},
+                                                   {"q4_0", 0.13},  {"q4_k_m", 0.09},
+                                                   {"mixed", 0.09}, {"q4_k_m_f32", 0.09}};
   for (const auto& [mix, limit] : limits) {
     Quantize(mix);
     const Opened out(Path(mix));
@@ -213,11 +232,16 @@ TEST_F(QuantizeTest, FallbacksAreListedByTensor) {
   WriteModel({{"blk.0.attn_q.weight", TensorType::kF32, {288, 4}},
               {"blk.0.attn_k.weight", TensorType::kF32, {512, 2}},
               {"token_embd.weight", TensorType::kF32, {100, 4}}});
-  EXPECT_THAT(
-      Quantize("q4_k_m").fallbacks,
-      ElementsAre("blk.0.attn_q.weight: q4_K needs rows of 256; q5_0 is not built, f16 used",
-                  "token_embd.weight: q6_K needs rows of 256; f16 used"));
-  EXPECT_EQ(Opened(Path("q4_k_m")).TypeOf("blk.0.attn_q.weight"), TensorType::kF16);
+  EXPECT_THAT(Quantize("q4_k_m").fallbacks,
+              ElementsAre("blk.0.attn_q.weight: q4_K needs rows of 256; q5_0 used",
+                          "token_embd.weight: q6_K needs rows of 256; f16 used"));
+  const Opened in(Path("in.gguf")), out(Path("q4_k_m"));
+  EXPECT_EQ(out.TypeOf("blk.0.attn_q.weight"), TensorType::kQ5_0);
+  EXPECT_EQ(out.TypeOf("token_embd.weight"), TensorType::kF16);
+  const double deviation =
+      Deviation(in.Values("blk.0.attn_q.weight"), out.Values("blk.0.attn_q.weight"));
+  EXPECT_LE(deviation, 0.07);  // half of 16 steps to one side
+  EXPECT_GT(deviation, 0.005);
 }
 
 TEST_F(QuantizeTest, TheInputIsNeverTheOutput) {
@@ -250,9 +274,9 @@ TEST_F(QuantizeTest, ValuesThatTheTypeCannotHoldAreRefused) {
 }
 
 TEST_F(QuantizeTest, ATypeWithoutKernelsIsRefused) {
-  const std::string path = WriteModel({{"blk.0.attn_q.weight", TensorType::kQ5_0, {256, 1}}});
+  const std::string path = WriteModel({{"blk.0.attn_q.weight", TensorType::kQ5_1, {256, 1}}});
   EXPECT_EQ(Error("q4_0"),
-            path + ": tensor 'blk.0.attn_q.weight' is q5_0, which this build cannot read");
+            path + ": tensor 'blk.0.attn_q.weight' is q5_1, which this build cannot read");
 }
 
 TEST_F(QuantizeTest, OtherErrorsNameFileMixOrKey) {
@@ -260,7 +284,8 @@ TEST_F(QuantizeTest, OtherErrorsNameFileMixOrKey) {
   const auto status = QuantizeFile(path, Path("out.gguf"), "q4_km").status();
   EXPECT_EQ(status.kind(), ErrorKind::kUsage);
   EXPECT_EQ(status.message(),
-            "unknown mix 'q4_km'; known: q4_k_m, q4_0, f16, f32; did you mean 'q4_k_m'?");
+            "unknown mix 'q4_km'; known: q4_k_m, mixed, q4_k_m_f32, q4_0, f16, f32; did you mean "
+            "'q4_k_m'?");
   const auto missing = QuantizeFile(Path("none.gguf"), Path("out.gguf"), "f16").status();
   EXPECT_EQ(missing.kind(), ErrorKind::kIo);
   EXPECT_EQ(missing.message(), Path("none.gguf") + ": No such file or directory");
