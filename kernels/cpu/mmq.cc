@@ -11,8 +11,9 @@ bool MmqSupports(MmqForm form, TensorType type) {
     case MmqForm::kGeneric:
       return InfoOf(type).quantized && InfoOf(type).computable;
     case MmqForm::kRaw:
-    case MmqForm::kNibble:
       return type == TensorType::kQ4_K;
+    case MmqForm::kNibble:
+      return type == TensorType::kQ4_K || type == TensorType::kQ6_K;
   }
   return false;
 }
@@ -27,6 +28,9 @@ void Mmq(CpuLevel level, MmqForm form, const MmqArgs& args, Range outs, KernelFa
     case MmqForm::kRaw:
       return avx2 ? MmqQ4KRawAvx2(args, outs, fault) : MmqQ4KRawPlain(args, outs, fault);
     case MmqForm::kNibble:
+      if (args.type == TensorType::kQ6_K) {
+        return avx2 ? MmqQ6KNibbleAvx2(args, outs, fault) : MmqQ6KNibblePlain(args, outs, fault);
+      }
       return avx2 ? MmqQ4KNibbleAvx2(args, outs, fault) : MmqQ4KNibblePlain(args, outs, fault);
   }
 }

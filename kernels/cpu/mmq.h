@@ -35,7 +35,8 @@ struct MmqArgs {
 
 // acc = +0; chunks ascending: acc = fma(f32(isum), ws*da, acc), then for types with a min
 // acc = fma(wm, da*f32(msum), acc). docs/arithmetic.md "Output".
-// Any rows >= 1. Faults: kSwapNibbles, kDropMin (kNibble), kWrongTail (kRaw).
+// Any rows >= 1. Faults: kWrongTail (kRaw); kNibble: kSwapNibbles, kDropMin (q4_K),
+// kSwapHalfScales (q6_K without `expanded`), kCoarseQ6K.
 void Mmq(CpuLevel level, MmqForm form, const MmqArgs& args, Range outs,
          KernelFault fault = KernelFault::kNone);
 

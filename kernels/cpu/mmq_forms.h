@@ -18,5 +18,7 @@ void MmqQ4KRawPlain(const MmqArgs& args, Range outs, KernelFault fault);
 void MmqQ4KRawAvx2(const MmqArgs& args, Range outs, KernelFault fault);
 void MmqQ4KNibblePlain(const MmqArgs& args, Range outs, KernelFault fault);
 void MmqQ4KNibbleAvx2(const MmqArgs& args, Range outs, KernelFault fault);
+void MmqQ6KNibblePlain(const MmqArgs& args, Range outs, KernelFault fault);
+void MmqQ6KNibbleAvx2(const MmqArgs& args, Range outs, KernelFault fault);
 
 }  // namespace fg

@@ -258,7 +258,14 @@ TEST_P(MmqTest, FaultsShowWhereTheyClaim) {
   EXPECT_EQ(run(KernelFault::kNone), 0u);
   EXPECT_EQ(run(KernelFault::kCoarseQuant), 0u);
   for (const KernelFault fault : {KernelFault::kSwapNibbles, KernelFault::kDropMin}) {
-    if (nibble) {
+    if (nibble && GetParam().type == TensorType::kQ4_K) {
+      EXPECT_GT(run(fault), most);
+    } else {
+      EXPECT_EQ(run(fault), 0u);
+    }
+  }
+  for (const KernelFault fault : {KernelFault::kSwapHalfScales, KernelFault::kCoarseQ6K}) {
+    if (nibble && GetParam().type == TensorType::kQ6_K) {
       EXPECT_GT(run(fault), most);
     } else {
       EXPECT_EQ(run(fault), 0u);
@@ -281,7 +288,7 @@ TEST(Mmq, WhatEachFormSupports) {
               id == 2 || id == 6 || id == 8 || id == 12 || id == 14)
         << id;
     EXPECT_EQ(MmqSupports(MmqForm::kRaw, type), id == 12) << id;
-    EXPECT_EQ(MmqSupports(MmqForm::kNibble, type), id == 12) << id;
+    EXPECT_EQ(MmqSupports(MmqForm::kNibble, type), id == 12 || id == 14) << id;
   }
 }
 
