@@ -28,25 +28,25 @@ float SumOfSquares(const float* x, int64_t n) {
   return LaneTree(low, high);
 }
 
-void NormRow(const float* x, const float* w, int64_t n, float eps, float* y) {
-  const __m256 mean = _mm256_set1_ps(SumOfSquares(x, n) / static_cast<float>(n));
-  const __m256 root = _mm256_sqrt_ps(_mm256_add_ps(mean, _mm256_set1_ps(eps)));
-  const __m256 s = _mm256_div_ps(_mm256_set1_ps(1.0f), root);
-  int64_t i = 0;
-  for (; i + 8 <= n; i += 8) {
-    const __m256 scaled = _mm256_mul_ps(_mm256_loadu_ps(x + i), s);
-    _mm256_storeu_ps(y + i, _mm256_mul_ps(scaled, _mm256_loadu_ps(w + i)));
-  }
-  const __m256i rest = FirstLanes(n - i);
-  const __m256 scaled = _mm256_mul_ps(_mm256_maskload_ps(x + i, rest), s);
-  _mm256_maskstore_ps(y + i, rest, _mm256_mul_ps(scaled, _mm256_maskload_ps(w + i, rest)));
-}
-
 }  // namespace
 
-void RmsNorm(const float* x, int64_t ldx, const float* w, int64_t rows, int64_t n, float eps,
-             float* y, int64_t ldy) {
-  for (int64_t r = 0; r < rows; ++r) NormRow(x + r * ldx, w, n, eps, y + r * ldy);
+float RmsNormScale(const float* x, int64_t n, float eps) {
+  const __m128 mean = _mm_set_ss(SumOfSquares(x, n) / static_cast<float>(n));
+  const __m128 root = _mm_sqrt_ss(_mm_add_ss(mean, _mm_set_ss(eps)));
+  return _mm_cvtss_f32(_mm_div_ss(_mm_set_ss(1.0f), root));
+}
+
+void RmsNormApply(const float* x, const float* w, int64_t n, float s, float* y) {
+  const __m256 scale = _mm256_set1_ps(s);
+  int64_t i = 0;
+  for (; i + 8 <= n; i += 8) {
+    const __m256 scaled = _mm256_mul_ps(_mm256_loadu_ps(x + i), scale);
+    _mm256_storeu_ps(y + i, _mm256_mul_ps(scaled, _mm256_loadu_ps(w + i)));
+  }
+  if (i == n) return;
+  const __m256i rest = FirstLanes(n - i);
+  const __m256 scaled = _mm256_mul_ps(_mm256_maskload_ps(x + i, rest), scale);
+  _mm256_maskstore_ps(y + i, rest, _mm256_mul_ps(scaled, _mm256_maskload_ps(w + i, rest)));
 }
 
 }  // namespace fg::avx2

@@ -5,7 +5,7 @@
 
 namespace fg::avx2 {
 
-void RmsNorm(const float* x, int64_t ldx, const float* w, int64_t rows, int64_t n, float eps,
-             float* y, int64_t ldy);
+float RmsNormScale(const float* x, int64_t n, float eps);
+void RmsNormApply(const float* x, const float* w, int64_t n, float s, float* y);
 
 }  // namespace fg::avx2

@@ -20,6 +20,7 @@ void Swiglu(const float* g, const float* u, int64_t n, float* y) {
   for (; i + 8 <= n; i += 8) {
     _mm256_storeu_ps(y + i, Gate(_mm256_loadu_ps(g + i), _mm256_loadu_ps(u + i)));
   }
+  if (i == n) return;
   const __m256i rest = FirstLanes(n - i);
   _mm256_maskstore_ps(y + i, rest,
                       Gate(_mm256_maskload_ps(g + i, rest), _mm256_maskload_ps(u + i, rest)));
