@@ -1,6 +1,7 @@
 #include "engine/gates.h"
 
 #include <algorithm>
+#include <cassert>
 #include <utility>
 
 #include "base/nearest.h"
@@ -38,8 +39,13 @@ GateState ResolveGate(const GateEntry& entry, const GateDefault& by_default,
   for (const Gate need : entry.needs) state.needs.push_back(EntryOf(need).name);
   state.stage = by_default.stage;
   state.env = Find(variables, entry.name);
-  const bool on = SwitchIsOn(state.env, by_default.stage == GateStage::kPromoted);
-  state.value = std::string(1, on ? '1' : '0');
+  state.modes = entry.modes;
+  const bool promoted = by_default.stage == GateStage::kPromoted;
+  if (entry.is_mode()) {
+    state.value = ModeOf(state.env, entry.modes, promoted ? by_default.value : entry.modes[0]);
+  } else {
+    state.value = SwitchIsOn(state.env, promoted) ? "1" : "0";
+  }
   return state;
 }
 
@@ -55,6 +61,9 @@ Result<Settings> ResolveSettings(const Variables& variables) {
   }
   settings.prefill_gemm = SwitchIsOn(Find(variables, "FG_PREFILL_GEMM"), true);
   settings.strict_env = SwitchIsOn(Find(variables, "FG_STRICT_ENV"), false);
+  if (const auto limit = Find(variables, "FG_PLANE_LIMIT_MIB")) {
+    FG_ASSIGN_OR_RETURN(settings.plane_limit_mib, ReadPlaneLimit(*limit));
+  }
   settings.graph_dump = Find(variables, "FG_GRAPH_DUMP").value_or("");
   settings.dump_dir = Find(variables, "FG_DUMP_DIR").value_or("");
   settings.trace = Find(variables, "FG_TRACE").value_or("");
@@ -69,8 +78,10 @@ std::optional<PeculiarVariable> Peculiarity(const std::string& name, const std::
     return message ? std::make_optional(PeculiarVariable{name, text, *message, ""}) : std::nullopt;
   };
   std::vector<std::string> known = GateNames();
-  if (std::find(known.begin(), known.end(), name) != known.end()) {
-    return peculiar(SwitchPeculiarity(name, text, "the gate"));
+  if (const auto gate = std::find(known.begin(), known.end(), name); gate != known.end()) {
+    const GateEntry& entry = GateTable()[static_cast<size_t>(gate - known.begin())];
+    return peculiar(entry.is_mode() ? ModePeculiarity(name, text, entry.modes)
+                                    : SwitchPeculiarity(name, text, "the gate"));
   }
   for (const SettingEntry& setting : SettingTable()) {
     known.push_back(setting.name);
@@ -124,10 +135,19 @@ Result<Gates> Gates::Resolve(std::span<const std::string> environment,
   return gates;
 }
 
-bool Gates::On(Gate gate, Phase phase) const {
+const GateState& Gates::Read(Gate gate, Phase phase) const {
   const GateState& state = states_[static_cast<size_t>(gate)];
   if (ledger_ != nullptr) ledger_->CountGateRead(state.name, phase);
-  return state.value == "1";
+  return state;
+}
+
+bool Gates::On(Gate gate, Phase phase) const { return Read(gate, phase).value != "0"; }
+
+int Gates::Mode(Gate gate, Phase phase) const {
+  const GateState& state = Read(gate, phase);
+  const auto mode = std::find(state.modes.begin(), state.modes.end(), state.value);
+  assert(mode != state.modes.end());
+  return static_cast<int>(mode - state.modes.begin());
 }
 
 bool Gates::AllFromDefaults() const {

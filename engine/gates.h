@@ -1,6 +1,7 @@
 // The registry of gates and settings: reads the environment once, at start, and nothing else in the
-// engine does. A gate's value leaves it only through On(), which counts the read. Defaults per
-// hardware class are compiled in from promotion/defaults.yaml. Semantics: docs/gates.md.
+// engine does. A gate's value leaves it only through On() and Mode(), which count the read.
+// Defaults per hardware class are compiled in from promotion/defaults.yaml. Semantics:
+// docs/gates.md.
 #pragma once
 
 #include <map>
@@ -22,12 +23,13 @@ namespace fg {
 // A gate resolved for this process.
 struct GateState {
   std::string name;
-  std::string kind;                // "switch"
+  std::string kind;                // "switch", "mode"
   std::string bits;                // "same" or "other"
   std::vector<std::string> needs;  // names
   GateStage stage = GateStage::kOptIn;
   std::optional<std::string> env;  // the variable's text; nothing when unset or empty
-  std::string value;               // "0", "1"
+  std::string value;               // "0", "1"; of a mode one of `modes`
+  std::vector<std::string> modes;  // of a mode; empty for a switch
 };
 
 // A variable that was said loudly at start.
@@ -47,9 +49,11 @@ class Gates {
   static Result<Gates> Resolve(std::span<const std::string> environment,
                                const ClassDefaults& defaults, Ledger* ledger);
 
-  // Whether the gate is ON; counts one read in `phase`. Whether its needs are met is the caller's
-  // table to decide (docs/design.md "Paths").
+  // Whether the gate is ON (a mode: not in its first); counts one read in `phase`. Whether its
+  // needs are met is the caller's table to decide (docs/arithmetic.md "16 rows").
   bool On(Gate gate, Phase phase) const;
+  // Which mode a mode gate is in, as its place among them; counts one read in `phase`.
+  int Mode(Gate gate, Phase phase) const;
 
   const std::vector<GateState>& states() const {
     return states_;
@@ -64,6 +68,8 @@ class Gates {
   bool AllFromDefaults() const;
 
  private:
+  const GateState& Read(Gate gate, Phase phase) const;
+
   std::vector<GateState> states_;  // indexed by Gate
   std::vector<PeculiarVariable> peculiar_;
   Settings settings_;

@@ -45,10 +45,10 @@ bool ReadsLikeOff(const std::string& text) {
 
 const std::vector<SettingEntry>& SettingTable() {
   static const std::vector<SettingEntry> table = {
-      {"FG_CPU_LEVEL", true},    {"FG_THREADS", true},        {"FG_PREFILL_GEMM", true},
-      {"FG_FAULT", true},        {"FG_STRICT_ENV", true},     {"FG_GRAPH_DUMP", true},
-      {"FG_DUMP_DIR", true},     {"FG_TRACE", true},          {"FG_LIVE", true},
-      {"FG_SYNC_LAUNCH", false}, {"FG_CUBLASLT_PATH", false},
+      {"FG_CPU_LEVEL", true},       {"FG_THREADS", true},      {"FG_PREFILL_GEMM", true},
+      {"FG_FAULT", true},           {"FG_STRICT_ENV", true},   {"FG_GRAPH_DUMP", true},
+      {"FG_DUMP_DIR", true},        {"FG_TRACE", true},        {"FG_LIVE", true},
+      {"FG_PLANE_LIMIT_MIB", true}, {"FG_SYNC_LAUNCH", false}, {"FG_CUBLASLT_PATH", false},
   };
   return table;
 }
@@ -90,6 +90,35 @@ std::optional<std::string> SwitchPeculiarity(const std::string& name, const std:
            "=0 to turn it off";
   }
   return said + " counts as 1: " + what + " is ON; a switch knows 0 and 1";
+}
+
+std::string ModeOf(const std::optional<std::string>& text, const std::vector<std::string>& modes,
+                   const std::string& when_unset) {
+  if (!text || text->empty()) return when_unset;
+  return std::find(modes.begin(), modes.end(), *text) != modes.end() ? *text : modes.front();
+}
+
+std::optional<std::string> ModePeculiarity(const std::string& name, const std::string& text,
+                                           const std::vector<std::string>& modes) {
+  if (std::find(modes.begin(), modes.end(), text) != modes.end()) return std::nullopt;
+  std::string known;
+  for (size_t i = 0; i < modes.size(); ++i) {
+    known += (i == 0 ? "" : i + 1 == modes.size() ? " and " : ", ") + modes[i];
+  }
+  const std::string said = name + "=" + QuoteValue(text);
+  if (ReadsLikeOff(text)) return said + " counts as " + modes.front() + ": a mode knows " + known;
+  return said + " turned the gate OFF: a mode knows " + known + "; set " + name + "=" +
+         modes.back() + " to turn it on in full";
+}
+
+Result<int64_t> ReadPlaneLimit(const std::string& text) {
+  int64_t limit = 0;
+  const auto read = std::from_chars(text.data(), text.data() + text.size(), limit);
+  const bool whole = read.ec == std::errc() && read.ptr == text.data() + text.size();
+  if (whole && limit >= 0 && limit <= kMaxPlaneMib) return limit;
+  return Status(ErrorKind::kUsage, "FG_PLANE_LIMIT_MIB=" + QuoteValue(text) +
+                                       " must be a whole number of MiB from 0 to " +
+                                       std::to_string(kMaxPlaneMib));
 }
 
 Result<CpuLevel> ReadCpuLevel(const std::string& text, const std::vector<CpuLevel>& supported) {

@@ -1,6 +1,7 @@
 // Settings beside the gates, and what any switch in the environment means. docs/gates.md.
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -17,6 +18,7 @@ struct Settings {
   int threads = 1;                        // FG_THREADS, default the processors this process may use
   bool prefill_gemm = true;               // FG_PREFILL_GEMM=0 forces the per-row kernels
   bool strict_env = false;                // FG_STRICT_ENV=1 makes every peculiarity an error
+  std::optional<int64_t> plane_limit_mib;  // FG_PLANE_LIMIT_MIB: most MiB of weight planes
   // The readers of intermediate values (docs/readers.md); empty where none is asked for.
   std::string graph_dump;  // FG_GRAPH_DUMP: a file
   std::string dump_dir;    // FG_DUMP_DIR: a folder
@@ -41,6 +43,14 @@ bool SwitchIsOn(const std::optional<std::string>& text, bool when_unset);
 std::optional<std::string> SwitchPeculiarity(const std::string& name, const std::string& text,
                                              const std::string& what);
 
+// What a mode set to `text` is: the text where it is one of `modes`, else the first of them.
+std::string ModeOf(const std::optional<std::string>& text, const std::vector<std::string>& modes,
+                   const std::string& when_unset);
+
+// What to say of a mode set to `text`; nothing for one of `modes`.
+std::optional<std::string> ModePeculiarity(const std::string& name, const std::string& text,
+                                           const std::vector<std::string>& modes);
+
 // `text` in single quotes; bytes that are not printable ASCII as \xNN.
 std::string QuoteValue(std::string_view text);
 
@@ -48,8 +58,10 @@ std::string QuoteValue(std::string_view text);
 Result<CpuLevel> ReadCpuLevel(const std::string& text, const std::vector<CpuLevel>& supported);
 
 constexpr int kMaxThreads = 256;
-Result<int> ReadThreads(const std::string& text);  // 1 to kMaxThreads
-Result<int> ReadPort(const std::string& text);     // 0 to 65535
+Result<int> ReadThreads(const std::string& text);         // 1 to kMaxThreads
+Result<int> ReadPort(const std::string& text);            // 0 to 65535
+Result<int64_t> ReadPlaneLimit(const std::string& text);  // 0 to kMaxPlaneMib
+constexpr int64_t kMaxPlaneMib = int64_t{1} << 30;
 int ThreadsByDefault();  // processors that this process may run on, at most kMaxThreads
 
 }  // namespace fg

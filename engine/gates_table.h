@@ -9,18 +9,32 @@
 
 namespace fg {
 
-enum class Gate { kMmq, kMmqRaw, kMmqRawNb };
-constexpr int kGates = 3;
+enum class Gate {
+  kMmq,
+  kMmqRaw,
+  kMmqRawNb,
+  kMmqATranspose,
+  kMmqQ6kNb,
+  kMmqAFuse,
+  kMmqQ6kExp,
+  kMmqQ4kDsc,
+};
+constexpr int kGates = 8;
 
 enum class GateStage { kOptIn, kPromoted };
 const char* GateStageName(GateStage stage);  // "opt_in", "promoted"
 
 struct GateEntry {
   Gate gate;
-  const char* name;         // the variable
-  const char* kind;         // "switch": values "0" and "1"
-  const char* bits;         // "same" as with the gate OFF, or "other"
-  std::vector<Gate> needs;  // what must be ON for it to act
+  const char* name;                     // the variable
+  const char* kind;                     // "switch": values "0" and "1"; "mode": one of `modes`
+  const char* bits;                     // "same" as with the gate OFF, or "other"
+  std::vector<Gate> needs;              // what must be ON for it to act in full
+  std::vector<std::string> modes = {};  // of a mode: its values, OFF first; empty for a switch
+
+  bool is_mode() const { return !modes.empty(); }
+  // What a promoted gate may have as its value.
+  std::vector<std::string> PromotedValues() const;
 };
 
 // In the order of Gate, which is the order of the rows in promotion/defaults.yaml.
@@ -31,7 +45,7 @@ std::vector<std::string> GateNames();
 // What a hardware class has by default.
 struct GateDefault {
   GateStage stage = GateStage::kOptIn;
-  std::string value;  // "1" when promoted, else empty
+  std::string value;  // when promoted "1", or a mode other than "0"; else empty
   bool operator==(const GateDefault&) const = default;
 };
 struct ClassDefaults {

@@ -15,8 +15,10 @@ using testing::ElementsAre;
 ClassDefaults AllAt(GateStage stage) {
   ClassDefaults defaults;
   defaults.hardware_class = "cpu";
-  for (GateDefault& gate : defaults.gates) {
-    gate = {stage, std::string(stage == GateStage::kPromoted ? "1" : "")};
+  for (const GateEntry& entry : GateTable()) {
+    const bool promoted = stage == GateStage::kPromoted;
+    const std::string value = promoted ? entry.PromotedValues().back() : "";
+    defaults.gates[static_cast<size_t>(entry.gate)] = {stage, value};
   }
   return defaults;
 }
@@ -53,8 +55,9 @@ const std::vector<ValueRow> kValues = {
     {"00", true, true, true},           {" 0", true, true, true},
 };
 
-TEST(GateValues, EveryGateFollowsTheTable) {
+TEST(GateValues, EverySwitchFollowsTheTable) {
   for (const GateEntry& entry : GateTable()) {
+    if (entry.is_mode()) continue;
     for (const ValueRow& row : kValues) {
       SCOPED_TRACE(std::string(entry.name) + "=" + row.text.value_or("unset"));
       Environment environment = {"PATH=/bin"};
@@ -69,6 +72,80 @@ TEST(GateValues, EveryGateFollowsTheTable) {
       EXPECT_EQ(Opened(environment).ok(), !row.said);
     }
   }
+}
+
+// The same of a mode: which it is in, by its stage.
+struct ModeRow {
+  std::optional<std::string> text;
+  int opt_in, promoted_at_2;
+  bool said;
+};
+
+const std::vector<ModeRow> kModes = {
+    {std::nullopt, 0, 2, false}, {"", 0, 2, false},   {"0", 0, 0, false}, {"1", 1, 1, false},
+    {"2", 2, 2, false},          {"3", 0, 0, true},   {"-1", 0, 0, true}, {"true", 0, 0, true},
+    {"TRUE", 0, 0, true},        {"yes", 0, 0, true}, {"on", 0, 0, true}, {"false", 0, 0, true},
+    {"off", 0, 0, true},         {"no", 0, 0, true},  {" 1", 0, 0, true}, {"1 ", 0, 0, true},
+    {"01", 0, 0, true},          {"00", 0, 0, true},  {" 2", 0, 0, true}, {"02", 0, 0, true},
+};
+
+TEST(GateValues, EveryModeFollowsItsTable) {
+  int modes = 0;
+  for (const GateEntry& entry : GateTable()) {
+    if (!entry.is_mode()) continue;
+    ++modes;
+    for (const ModeRow& row : kModes) {
+      SCOPED_TRACE(std::string(entry.name) + "=" + row.text.value_or("unset"));
+      Environment environment = {"PATH=/bin"};
+      if (row.text) environment.push_back(std::string(entry.name) + "=" + *row.text);
+      const auto opt_in = Opened(environment);
+      const auto promoted = Opened(environment, GateStage::kPromoted);
+      ASSERT_TRUE(opt_in.ok() && promoted.ok());
+      EXPECT_EQ(opt_in->Mode(entry.gate, Phase::kPrefill), row.opt_in);
+      EXPECT_EQ(opt_in->On(entry.gate, Phase::kPrefill), row.opt_in != 0);
+      EXPECT_EQ(promoted->Mode(entry.gate, Phase::kPrefill), row.promoted_at_2);
+      EXPECT_EQ(opt_in->states()[static_cast<size_t>(entry.gate)].value,
+                std::to_string(row.opt_in));
+      EXPECT_EQ(opt_in->peculiar().size(), row.said ? 1u : 0u);
+      environment.push_back("FG_STRICT_ENV=1");
+      EXPECT_EQ(Opened(environment).ok(), !row.said);
+    }
+  }
+  EXPECT_EQ(modes, 1);
+}
+
+TEST(GateValues, AModePromotedAtOneIsThereWhenUnset) {
+  ClassDefaults defaults = AllAt(GateStage::kPromoted);
+  defaults.gates[static_cast<size_t>(Gate::kMmqAFuse)].value = "1";
+  EXPECT_EQ(Gates::Resolve({}, defaults, nullptr)->Mode(Gate::kMmqAFuse, Phase::kLoad), 1);
+  const Environment full = {"FG_MMQ_A_FUSE=2"};
+  EXPECT_EQ(Gates::Resolve(full, defaults, nullptr)->Mode(Gate::kMmqAFuse, Phase::kLoad), 2);
+}
+
+TEST(GateValues, AModesUnknownTextsAreSaid) {
+  EXPECT_EQ(MessageOf({"FG_MMQ_A_FUSE=true"}),
+            "FG_MMQ_A_FUSE='true' turned the gate OFF: a mode knows 0, 1 and 2; set "
+            "FG_MMQ_A_FUSE=2 to turn it on in full");
+  EXPECT_EQ(MessageOf({"FG_MMQ_A_FUSE=3"}),
+            "FG_MMQ_A_FUSE='3' turned the gate OFF: a mode knows 0, 1 and 2; set "
+            "FG_MMQ_A_FUSE=2 to turn it on in full");
+  EXPECT_EQ(MessageOf({"FG_MMQ_A_FUSE=off"}),
+            "FG_MMQ_A_FUSE='off' counts as 0: a mode knows 0, 1 and 2");
+}
+
+TEST(GateValues, TheDocumentHoldsTheTableOfAMode) {
+  const auto page = ReadFile(std::string(FG_SOURCE_DIR) + "/docs/gates.md");
+  ASSERT_TRUE(page.ok()) << page.status().message();
+  std::string table =
+      "| value | opt-in | promoted at 2 | said | under `FG_STRICT_ENV=1` "
+      "|\n|---|---|---|---|---|\n";
+  for (const ModeRow& row : kModes) {
+    const std::string shown = row.text ? "`\"" + *row.text + "\"`" : "unset";
+    table += "| " + shown + " | " + std::to_string(row.opt_in) + " | " +
+             std::to_string(row.promoted_at_2) + " | " + (row.said ? "yes" : "no") + " | " +
+             (row.said ? "refused" : "as before") + " |\n";
+  }
+  EXPECT_NE(page->find(table + "\n"), std::string::npos) << table;
 }
 
 TEST(GateValues, TheDocumentHoldsTheSameTable) {
@@ -110,25 +187,29 @@ TEST(GateValues, WordsForYesAreWhatTheySay) {
 TEST(Gates, TheTableSaysKindBitsAndNeeds) {
   const auto gates = Opened({"FG_MMQ_RAW=0"}, GateStage::kPromoted);
   ASSERT_TRUE(gates.ok());
-  const auto& states = gates->states();
-  ASSERT_EQ(states.size(), 3u);
-  EXPECT_EQ(states[0].name, "FG_MMQ");
-  EXPECT_EQ(states[0].bits, "other");
-  EXPECT_THAT(states[0].needs, ElementsAre());
-  EXPECT_EQ(states[0].env, std::nullopt);
-  EXPECT_EQ(states[0].value, "1");
-  EXPECT_EQ(states[1].name, "FG_MMQ_RAW");
-  EXPECT_EQ(states[1].bits, "same");
-  EXPECT_THAT(states[1].needs, ElementsAre("FG_MMQ"));
-  EXPECT_EQ(states[1].env, "0");
-  EXPECT_EQ(states[1].value, "0");
-  EXPECT_EQ(states[2].name, "FG_MMQ_RAW_NB");
-  EXPECT_EQ(states[2].bits, "same");
-  EXPECT_THAT(states[2].needs, ElementsAre("FG_MMQ", "FG_MMQ_RAW"));
-  for (size_t i = 0; i < states.size(); ++i) {
+  std::string said;
+  for (size_t i = 0; i < gates->states().size(); ++i) {
+    const GateState& state = gates->states()[i];
     EXPECT_EQ(GateTable()[i].gate, static_cast<Gate>(i));
-    EXPECT_EQ(states[i].kind, "switch");
+    EXPECT_EQ(state.modes.empty(), state.kind == "switch");
+    said += state.name + " " + state.kind + " " + state.bits + " " + state.env.value_or("unset") +
+            " " + state.value + ":";
+    for (const std::string& need : state.needs) said += " " + need;
+    said += "\n";
   }
+  EXPECT_EQ(said,
+            "FG_MMQ switch other unset 1:\n"
+            "FG_MMQ_RAW switch same 0 0: FG_MMQ\n"
+            "FG_MMQ_RAW_NB switch same unset 1: FG_MMQ FG_MMQ_RAW\n"
+            "FG_MMQ_A_TRANSPOSE switch same unset 1: FG_MMQ FG_MMQ_RAW FG_MMQ_RAW_NB\n"
+            "FG_MMQ_Q6K_NB switch other unset 1: FG_MMQ FG_MMQ_RAW_NB\n"
+            "FG_MMQ_A_FUSE mode same unset 2: FG_MMQ FG_MMQ_RAW FG_MMQ_RAW_NB FG_MMQ_A_TRANSPOSE "
+            "FG_MMQ_Q6K_NB\n"
+            "FG_MMQ_Q6K_EXP switch same unset 1: FG_MMQ FG_MMQ_RAW_NB FG_MMQ_Q6K_NB\n"
+            "FG_MMQ_Q4K_DSC switch same unset 1: FG_MMQ FG_MMQ_RAW FG_MMQ_RAW_NB "
+            "FG_MMQ_A_TRANSPOSE\n");
+  EXPECT_THAT(gates->states()[static_cast<size_t>(Gate::kMmqAFuse)].modes,
+              ElementsAre("0", "1", "2"));
 }
 
 TEST(Gates, EachReadIsCountedInItsPhaseWhateverTheValue) {
@@ -139,8 +220,10 @@ TEST(Gates, EachReadIsCountedInItsPhaseWhateverTheValue) {
   EXPECT_TRUE(gates->On(Gate::kMmq, Phase::kPrefill));
   EXPECT_TRUE(gates->On(Gate::kMmq, Phase::kPrefill));
   EXPECT_FALSE(gates->On(Gate::kMmqRaw, Phase::kLoad));
+  EXPECT_EQ(gates->Mode(Gate::kMmqAFuse, Phase::kPrefill), 0);
   const auto& reads = ledger.counts().gate_reads;
-  ASSERT_EQ(reads.size(), 2u);
+  ASSERT_EQ(reads.size(), 3u);
+  EXPECT_EQ(reads.at({"FG_MMQ_A_FUSE", Phase::kPrefill}), 1u);
   EXPECT_EQ(reads.at({"FG_MMQ", Phase::kPrefill}), 2u);
   EXPECT_EQ(reads.at({"FG_MMQ_RAW", Phase::kLoad}), 1u);
 }
@@ -263,6 +346,17 @@ TEST(GateSettings, APortIsAWholeNumberOf16Bits) {
   }
 }
 
+TEST(GateSettings, TheLimitOfPlanesIsReadStrictly) {
+  EXPECT_EQ(Opened({})->settings().plane_limit_mib, std::nullopt);
+  EXPECT_EQ(Opened({"FG_PLANE_LIMIT_MIB=0"})->settings().plane_limit_mib, 0);
+  EXPECT_EQ(Opened({"FG_PLANE_LIMIT_MIB=1600"})->settings().plane_limit_mib, 1600);
+  for (const char* text : {"-1", "1.5", "2G", " 1", "9999999999", "99999999999999999999"}) {
+    EXPECT_EQ(ErrorOf({std::string("FG_PLANE_LIMIT_MIB=") + text}),
+              std::string("FG_PLANE_LIMIT_MIB='") + text +
+                  "' must be a whole number of MiB from 0 to 1073741824");
+  }
+}
+
 TEST(GateSettings, ALevelThatTheProcessorLacksNamesItsBest) {
   const auto level = ReadCpuLevel("avx2", {CpuLevel::kPlain});
   ASSERT_FALSE(level.ok());
@@ -282,16 +376,21 @@ TEST(GateSettings, SwitchesAmongThemFollowTheTable) {
 TEST(GateDefaults, CanonicalTextIsOneLineAGateInRegistryOrder) {
   ClassDefaults defaults = AllAt(GateStage::kOptIn);
   defaults.gates[1] = {GateStage::kPromoted, "1"};
+  defaults.gates[5] = {GateStage::kPromoted, "2"};
   EXPECT_EQ(CanonicalDefaults(defaults),
-            "FG_MMQ opt_in\nFG_MMQ_RAW promoted 1\nFG_MMQ_RAW_NB opt_in\n");
-  // printf 'FG_MMQ opt_in\nFG_MMQ_RAW promoted 1\nFG_MMQ_RAW_NB opt_in\n' | sha256sum
+            "FG_MMQ opt_in\nFG_MMQ_RAW promoted 1\nFG_MMQ_RAW_NB opt_in\n"
+            "FG_MMQ_A_TRANSPOSE opt_in\nFG_MMQ_Q6K_NB opt_in\nFG_MMQ_A_FUSE promoted 2\n"
+            "FG_MMQ_Q6K_EXP opt_in\nFG_MMQ_Q4K_DSC opt_in\n");
+  // printf of that text | sha256sum
   EXPECT_EQ(DefaultsHash(defaults),
-            "8c4e003061ee93c83ad961b2dab374d84da6ef1c98b0d9d46075f745e718c7d2");
+            "ac53c234f39ac03facb44dbcfd4991dbcff28956c74eac3919e0fb19cb240651");
 }
 
 TEST(GateDefaults, AClassThatTheFileDoesNotNameIsOptIn) {
   EXPECT_EQ(CanonicalDefaults(DefaultsOf("sm_121")),
-            "FG_MMQ opt_in\nFG_MMQ_RAW opt_in\nFG_MMQ_RAW_NB opt_in\n");
+            "FG_MMQ opt_in\nFG_MMQ_RAW opt_in\nFG_MMQ_RAW_NB opt_in\n"
+            "FG_MMQ_A_TRANSPOSE opt_in\nFG_MMQ_Q6K_NB opt_in\nFG_MMQ_A_FUSE opt_in\n"
+            "FG_MMQ_Q6K_EXP opt_in\nFG_MMQ_Q4K_DSC opt_in\n");
 }
 
 TEST(GateDefaults, OtherIsCompiledInAndOptIn) {

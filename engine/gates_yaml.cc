@@ -95,13 +95,13 @@ class Reader {
       FG_RETURN_IF_ERROR(CheckMap(rows, key.text, class_names_));
       for (const auto& [name, row] : rows.entries) {
         FG_ASSIGN_OR_RETURN(FindClass(name.text)->gates[i],
-                            ReadRow(row, key.text + "." + name.text, name.text));
+                            ReadRow(row, GateTable()[i], key.text + "." + name.text, name.text));
       }
     }
     return Status::Ok();
   }
 
-  Result<GateDefault> ReadRow(const YamlTree& row, const std::string& what,
+  Result<GateDefault> ReadRow(const YamlTree& row, const GateEntry& entry, const std::string& what,
                               const std::string& hardware_class) const {
     const Words keys = {"stage", "value", "since", "proof", "settle_by", "break_glass"};
     FG_RETURN_IF_ERROR(CheckMap(row, what, keys));
@@ -112,7 +112,10 @@ class Reader {
     }
     GateDefault result;
     result.stage = stage->text == "promoted" ? GateStage::kPromoted : GateStage::kOptIn;
-    FG_RETURN_IF_ERROR(ReadValue(row, what, hardware_class, *stage, &result));
+    if (result.stage == GateStage::kPromoted && hardware_class == "other") {
+      return Error(*stage, "class 'other' is always opt_in");
+    }
+    FG_RETURN_IF_ERROR(ReadValue(row, entry, what, &result));
     for (const char* key : {"since", "settle_by"}) FG_RETURN_IF_ERROR(CheckDate(row, key));
     if (const YamlTree* proof = row.Find("proof")) FG_RETURN_IF_ERROR(CheckWord(*proof, "proof"));
     if (const YamlTree* glass = row.Find("break_glass")) {
@@ -127,18 +130,21 @@ class Reader {
     return result;
   }
 
-  Status ReadValue(const YamlTree& row, const std::string& what, const std::string& hardware_class,
-                   const YamlTree& stage, GateDefault* result) const {
+  Status ReadValue(const YamlTree& row, const GateEntry& entry, const std::string& what,
+                   GateDefault* result) const {
     const YamlTree* value = row.Find("value");
     if (result->stage == GateStage::kOptIn) {
       if (value != nullptr) return Error(*value, what + " is opt_in and takes no value");
       return Status::Ok();
     }
-    if (hardware_class == "other") return Error(stage, "class 'other' is always opt_in");
     if (value == nullptr) return Error(row, what + " is promoted and lacks its value");
-    if (value->kind != YamlTree::Kind::kScalar || value->text != "1") {
-      return Error(*value,
-                   "unknown value '" + value->text + "': a promoted switch has the value 1");
+    const Words values = entry.PromotedValues();
+    if (value->kind != YamlTree::Kind::kScalar ||
+        std::find(values.begin(), values.end(), value->text) == values.end()) {
+      std::string wanted;
+      for (const std::string& word : values) wanted += (wanted.empty() ? "" : " or ") + word;
+      return Error(*value, "unknown value '" + value->text + "': a promoted " + entry.kind +
+                               " has the value " + wanted);
     }
     result->value = value->text;
     return Status::Ok();

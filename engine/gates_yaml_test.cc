@@ -15,7 +15,18 @@ constexpr char kHead[] = "version: 1\nclasses: [cpu, sm_90, other]\ngates:\n";
 constexpr char kRows[] =
     "  FG_MMQ:\n    cpu: {stage: opt_in}\n"
     "  FG_MMQ_RAW:\n    cpu: {stage: opt_in}\n"
-    "  FG_MMQ_RAW_NB:\n    cpu: {stage: opt_in}\n";
+    "  FG_MMQ_RAW_NB:\n    cpu: {stage: opt_in}\n"
+    "  FG_MMQ_A_TRANSPOSE: {}\n"
+    "  FG_MMQ_Q6K_NB: {}\n"
+    "  FG_MMQ_A_FUSE: {}\n"
+    "  FG_MMQ_Q6K_EXP: {}\n"
+    "  FG_MMQ_Q4K_DSC: {}\n";
+constexpr char kLaterRows[] =
+    "  FG_MMQ_A_TRANSPOSE: {}\n"
+    "  FG_MMQ_Q6K_NB: {}\n"
+    "  FG_MMQ_A_FUSE: {cpu: {stage: promoted, value: 2}, sm_90: {stage: promoted, value: 1}}\n"
+    "  FG_MMQ_Q6K_EXP: {}\n"
+    "  FG_MMQ_Q4K_DSC: {}\n";
 
 std::string ErrorOf(const std::string& text) {
   const auto classes = ReadDefaultsYaml("d.yaml", text);
@@ -41,13 +52,15 @@ TEST(DefaultsYaml, ReadsStagesAndValuesPerClass) {
           "  FG_MMQ_RAW:\n"
           "    sm_90: {stage: promoted, value: '1'}\n"
           "  FG_MMQ_RAW_NB:\n"
-          "    cpu: {stage: opt_in, break_glass: {who: a, reason: b c, expires: 2027-01-01}}\n");
+          "    cpu: {stage: opt_in, break_glass: {who: a, reason: b c, expires: 2027-01-01}}\n" +
+          kLaterRows);
   ASSERT_TRUE(classes.ok()) << classes.status().message();
   ASSERT_EQ(classes->size(), 3u);
   const GateDefault on = {GateStage::kPromoted, "1"};
   const GateDefault off = {GateStage::kOptIn, ""};
-  EXPECT_EQ((*classes)[0], (ClassDefaults{"cpu", {on, off, off}}));
-  EXPECT_EQ((*classes)[1], (ClassDefaults{"sm_90", {off, on, off}}));
+  const GateDefault full = {GateStage::kPromoted, "2"};
+  EXPECT_EQ((*classes)[0], (ClassDefaults{"cpu", {on, off, off, off, off, full, off, off}}));
+  EXPECT_EQ((*classes)[1], (ClassDefaults{"sm_90", {off, on, off, off, off, on, off, off}}));
   EXPECT_EQ((*classes)[2], (ClassDefaults{"other", {off, off, off}}));
 }
 
@@ -56,7 +69,9 @@ TEST(DefaultsYaml, SourceIsAnInitializerPerClass) {
   EXPECT_EQ(DefaultsTableSource({{"cpu", {on, {}, {}}}}),
             "// Made by fg-gates-gen from promotion/defaults.yaml; edit that.\n"
             "{\"cpu\", {{{GateStage::kPromoted, \"1\"}, {GateStage::kOptIn, \"\"}, "
-            "{GateStage::kOptIn, \"\"}, }}},\n");
+            "{GateStage::kOptIn, \"\"}, {GateStage::kOptIn, \"\"}, {GateStage::kOptIn, \"\"}, "
+            "{GateStage::kOptIn, \"\"}, {GateStage::kOptIn, \"\"}, {GateStage::kOptIn, \"\"}, "
+            "}}},\n");
 }
 
 TEST(DefaultsYaml, TheCompiledTableIsTheFilesTable) {
@@ -70,7 +85,7 @@ TEST(DefaultsYaml, TheCompiledTableIsTheFilesTable) {
 
 TEST(DefaultsYaml, UnknownGateClassStageValueAndKeyAreRefused) {
   EXPECT_EQ(ErrorOf(std::string(kHead) + kRows + "  FG_MQM:\n    cpu: {stage: opt_in}\n"),
-            "d.yaml:10:3: unknown key 'FG_MQM' in gates; did you mean 'FG_MMQ'?");
+            "d.yaml:15:3: unknown key 'FG_MQM' in gates; did you mean 'FG_MMQ'?");
   EXPECT_EQ(ErrorOf(std::string(kHead) + "  FG_MMQ:\n    sm_09: {stage: opt_in}\n" +
                     std::string(kRows).substr(std::string(kRows).find("  FG_MMQ_RAW:"))),
             "d.yaml:5:5: unknown key 'sm_09' in FG_MMQ; did you mean 'sm_90'?");
@@ -82,6 +97,10 @@ TEST(DefaultsYaml, UnknownGateClassStageValueAndKeyAreRefused) {
             "d.yaml:5:35: unknown value 'true': a promoted switch has the value 1");
   EXPECT_EQ(RowError("{stage: promoted, value: [1]}"),
             "d.yaml:5:35: unknown value '': a promoted switch has the value 1");
+  std::string fused = std::string(kHead) + kRows;
+  fused.replace(fused.find("A_FUSE: {}"), 10, "A_FUSE: {cpu: {stage: promoted, value: 3}}");
+  EXPECT_EQ(ErrorOf(fused),
+            "d.yaml:12:49: unknown value '3': a promoted mode has the value 1 or 2");
   EXPECT_EQ(RowError("{stge: opt_in}"),
             "d.yaml:5:11: unknown key 'stge' in FG_MMQ.cpu; did you mean 'stage'?");
 }
@@ -134,7 +153,7 @@ TEST(DefaultsYaml, YamlThatMisleadsIsRefused) {
   EXPECT_EQ(ErrorOf(head + "  FG_MMQ: &a {}\n"), "d.yaml:4:11: anchors are not allowed");
   EXPECT_EQ(ErrorOf(head + "  FG_MMQ: !!map {}\n"), "d.yaml:4:11: tags are not allowed");
   EXPECT_EQ(ErrorOf(head + kRows + "---\nversion: 1\n"),
-            "d.yaml:10:1: a second document is not allowed");
+            "d.yaml:15:1: a second document is not allowed");
   EXPECT_EQ(ErrorOf("\xEF\xBB\xBFversion: 1\n"), "d.yaml:1:1: a byte-order mark is not allowed");
   EXPECT_EQ(ErrorOf(head + "  <<: {}\n"), "d.yaml:4:3: unknown key '<<' in gates");
   EXPECT_EQ(ErrorOf(head + "  [FG_MMQ]: {}\n"), "d.yaml:4:3: a key must be a word");

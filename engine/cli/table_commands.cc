@@ -43,10 +43,10 @@ Status GatesCommand(const Gates& gates, bool json) {
                {"peculiar", PeculiarJson(gates)}});
     return Status::Ok();
   }
-  std::string text = fmt::format("class {}\n{:<16} {:<9} {:<6} {:<6} {:<12} {}\n", hardware_class,
+  std::string text = fmt::format("class {}\n{:<18} {:<9} {:<6} {:<6} {:<12} {}\n", hardware_class,
                                  "gate", "stage", "value", "bits", "variable", "needs");
   for (const GateState& state : gates.states()) {
-    text += fmt::format("{:<16} {:<9} {:<6} {:<6} {:<12} {}\n", state.name,
+    text += fmt::format("{:<18} {:<9} {:<6} {:<6} {:<12} {}\n", state.name,
                         GateStageName(state.stage), state.value, state.bits,
                         state.env ? QuoteValue(*state.env) : "unset", fmt::join(state.needs, ", "));
   }

@@ -39,6 +39,7 @@ Json GatesJson(const Gates& gates) {
                      {"needs", state.needs},
                      {"env", state.env ? Json(*state.env) : Json(nullptr)},
                      {"value", state.value}});
+    if (!state.modes.empty()) array.back()["modes"] = state.modes;
   }
   return array;
 }

@@ -12,13 +12,17 @@ Gates Opened(const std::vector<std::string>& environment) {
 }
 
 TEST(Answers, GatesSayWhatTheRegistryResolved) {
-  const Json gates = GatesJson(Opened({"FG_MMQ=off"}));
+  const Json gates = GatesJson(Opened({"FG_MMQ=off", "FG_MMQ_A_FUSE=1"}));
   ASSERT_EQ(gates.size(), static_cast<size_t>(kGates));
   EXPECT_EQ(gates[0], Json::parse(R"({"name": "FG_MMQ", "kind": "switch", "stage": "opt_in",
       "bits": "other", "needs": [], "env": "off", "value": "1"})"));
   EXPECT_EQ(gates[2], Json::parse(R"({"name": "FG_MMQ_RAW_NB", "kind": "switch",
       "stage": "opt_in", "bits": "same", "needs": ["FG_MMQ", "FG_MMQ_RAW"], "env": null,
       "value": "0"})"));
+  EXPECT_EQ(gates[5], Json::parse(R"({"name": "FG_MMQ_A_FUSE", "kind": "mode",
+      "stage": "opt_in", "bits": "same", "needs": ["FG_MMQ", "FG_MMQ_RAW", "FG_MMQ_RAW_NB",
+      "FG_MMQ_A_TRANSPOSE", "FG_MMQ_Q6K_NB"], "env": "1", "value": "1",
+      "modes": ["0", "1", "2"]})"));
 }
 
 TEST(Answers, HelloHoldsEveryFieldOfTheProtocol) {
