@@ -12,6 +12,7 @@
 #include "engine/backend/cpu/cpu_backend.h"
 #include "engine/backend/graph_cache.h"
 #include "engine/gguf/gguf.h"
+#include "engine/readers/readers.h"
 #include "engine/session/kv_session.h"
 
 namespace fg {
@@ -91,6 +92,10 @@ class LoadedEngine : public Engine {
     context_ = options.context;
     return backend_.LoadModel(model, weights, {options.context, options.batch, options.poison});
   }
+  void Observe(std::unique_ptr<NodeObserver> readers) {
+    readers_ = std::move(readers);
+    backend_.Observe(readers_.get());
+  }
   void Describe(ModelSummary summary, double milliseconds) {
     summary_ = std::move(summary);
     load_milliseconds_ = milliseconds;
@@ -114,6 +119,7 @@ class LoadedEngine : public Engine {
   MemoryBook memory_;  // first: everything below gives back to it
   MappedFile file_;
   Tokenizer tokenizer_;
+  std::unique_ptr<NodeObserver> readers_;  // outlives the backend, which calls it
   CpuBackend backend_;
   GraphCache graphs_;
   Forwards forwards_;
@@ -126,6 +132,7 @@ class LoadedEngine : public Engine {
 Result<std::unique_ptr<Engine>> LoadFile(const std::string& path, const EngineOptions& options,
                                          const Gates& gates, Ledger* ledger) {
   const auto start = std::chrono::steady_clock::now();
+  FG_RETURN_IF_ERROR(CheckReaders(gates.settings()));
   FG_ASSIGN_OR_RETURN(MappedFile file, MappedFile::Open(path));
   const std::span<const std::byte> bytes = file.bytes();
   FG_ASSIGN_OR_RETURN(const GgufFile gguf, GgufFile::Parse(bytes));
@@ -137,6 +144,9 @@ Result<std::unique_ptr<Engine>> LoadFile(const std::string& path, const EngineOp
   auto engine =
       std::make_unique<LoadedEngine>(std::move(file), std::move(tokenizer), gates, ledger);
   FG_RETURN_IF_ERROR(engine->Prepare(model, weights, resolved));
+  // Last, so that a model that does not load leaves no files behind.
+  FG_ASSIGN_OR_RETURN(std::unique_ptr<NodeObserver> readers, MakeReaders(gates.settings()));
+  engine->Observe(std::move(readers));
   ModelSummary summary = Summarize(gguf, model, weights, Sha256Hex(bytes));
   const std::chrono::duration<double, std::milli> took = std::chrono::steady_clock::now() - start;
   engine->Describe(std::move(summary), took.count());
