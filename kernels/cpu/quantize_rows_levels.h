@@ -12,5 +12,7 @@ void QuantizeRowsPlain(const float* x, int64_t ldx, int64_t rows, int64_t k, Act
                        KernelFault fault);
 void QuantizeRowsAvx2(const float* x, int64_t ldx, int64_t rows, int64_t k, ActivationChunk* plane,
                       KernelFault fault);
+void QuantizeRowsAvx512(const float* x, int64_t ldx, int64_t rows, int64_t k,
+                        ActivationChunk* plane, KernelFault fault);
 
 }  // namespace fg
