@@ -14,6 +14,12 @@ void MmqTilesQ4K(CpuLevel level, const MmqTilesArgs& args, Range outs, KernelFau
   MmqTilesQ4KPlain(args, outs, fault);
 }
 
+void MmqTilesQ6K(CpuLevel level, const MmqTilesArgs& args, Range outs, KernelFault fault) {
+  if (level >= CpuLevel::kAvx512) return MmqTilesQ6KAvx512(args, outs, fault);
+  if (level >= CpuLevel::kAvx2) return MmqTilesQ6KAvx2(args, outs, fault);
+  MmqTilesQ6KPlain(args, outs, fault);
+}
+
 // The defect kChunkOffPlane, once for all levels: lane r of a tile finds chunk 8*s + r/8 in place
 // of chunk 8*s + j. The index stays inside the plane, so that it is a wrong value and no overrun.
 std::vector<ActivationTile> OffPlane(const MmqTilesArgs& args) {
@@ -47,6 +53,8 @@ void MmqTiles(CpuLevel level, const MmqTilesArgs& args, Range outs, KernelFault 
         return MmqTilesQ4K(level, wrong, outs, KernelFault::kNone);
       }
       return MmqTilesQ4K(level, args, outs, fault);
+    case TensorType::kQ6_K:
+      return MmqTilesQ6K(level, args, outs, fault);
     default:
       return;
   }

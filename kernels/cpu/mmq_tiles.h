@@ -27,7 +27,7 @@ struct MmqTilesArgs {
 };
 
 // The bits of Mmq(level, MmqForm::kNibble, ...). Any rows >= 1. Faults: kSwapNibbles, kDropMin,
-// kChunkOffPlane (q4_K), kSwapHalfScales (q6_K).
+// kChunkOffPlane (q4_K), kSwapHalfScales (without `expanded`) and kCoarseQ6K (q6_K).
 void MmqTiles(CpuLevel level, const MmqTilesArgs& args, Range outs,
               KernelFault fault = KernelFault::kNone);
 

@@ -11,5 +11,8 @@ namespace fg {
 void MmqTilesQ4KPlain(const MmqTilesArgs& args, Range outs, KernelFault fault);
 void MmqTilesQ4KAvx2(const MmqTilesArgs& args, Range outs, KernelFault fault);
 void MmqTilesQ4KAvx512(const MmqTilesArgs& args, Range outs, KernelFault fault);
+void MmqTilesQ6KPlain(const MmqTilesArgs& args, Range outs, KernelFault fault);
+void MmqTilesQ6KAvx2(const MmqTilesArgs& args, Range outs, KernelFault fault);
+void MmqTilesQ6KAvx512(const MmqTilesArgs& args, Range outs, KernelFault fault);
 
 }  // namespace fg

@@ -1,0 +1,249 @@
+// The rows of a tile lie in the lanes; four values of one output are broadcast and multiplied with
+// up to four tiles. A dot product starts at kMagic - 32 * s, s the sum of its activations: with the
+// offset so folded in it ends within 65024 of kMagic, whose bits are those of the f32 1.5 * 2^23
+// with units of 1. Read as an f32 it needs no conversion: fma(f, sc, -kMagicValue * sc) = sc * dot,
+// exact, and the sum of two such, below 2^24, is exact too.
+#include <immintrin.h>
+
+#include "kernels/cpu/mmq_tiles_forms.h"
+
+namespace fg {
+namespace {
+
+constexpr int kMagic = 0x4B400000;
+constexpr float kMagicValue = 12582912.0f;
+constexpr int kGroup = 4;      // tiles that share a broadcast: 20 KiB of a super-block in L1
+constexpr int kTiles = 16;     // of one row block, which shares unpacked weights
+constexpr int kOutBlock = 32;  // outputs that share a row block's activations
+
+using Lanes = float[kTileRows];
+
+// One super-block of one output, unpacked.
+struct alignas(64) Weights {
+  uint8_t n[256];  // 0..63, in order
+  float sc[16];
+  float fold[16];  // -kMagicValue * sc, exact
+  float d[8];
+};
+
+struct alignas(64) Block {
+  Lanes acc[kOutBlock + 1][kTiles];  // carried over K; the last row takes what nobody reads
+  int32_t start[8][kGroup][2][kTileRows];
+  Weights w[kOutBlock];
+};
+
+template <KernelFault kFault>
+inline __m512i Keep(__m512i n) {
+  if (kFault != KernelFault::kCoarseQ6K) return n;
+  return _mm512_and_si512(n, _mm512_set1_epi8(0x3E));
+}
+
+inline void StoreScales(__m512 sc, Weights* w) {
+  _mm512_store_ps(w->sc, sc);
+  _mm512_store_ps(w->fold, _mm512_mul_ps(sc, _mm512_set1_ps(-kMagicValue)));
+}
+
+// docs/gguf.md: the lower half of each vector is quarter 0 or 2 of 128 values, the upper 1 or 3.
+template <KernelFault kFault>
+void Unpack(const BlockQ6_K& block, Weights* w) {
+  const __m512i four = _mm512_set1_epi8(15);
+  const __m512i top = _mm512_set1_epi8(0x30);
+  const __m512i left = _mm512_inserti64x4(_mm512_set1_epi16(2), _mm256_set1_epi16(4), 0);
+  const __m512i right = _mm512_inserti64x4(_mm512_set1_epi16(2), _mm256_setzero_si256(), 0);
+  for (int half = 0; half < 2; ++half) {
+    const __m512i low = _mm512_loadu_si512(block.ql + 64 * half);
+    const void* qh = block.qh + 32 * half;
+    const __m512i high =
+        _mm512_broadcast_i64x4(_mm256_loadu_si256(static_cast<const __m256i*>(qh)));
+    // a | (b & top)
+    const __m512i first = _mm512_ternarylogic_epi32(_mm512_and_si512(low, four),
+                                                    _mm512_sllv_epi16(high, left), top, 0xF8);
+    const __m512i second =
+        _mm512_ternarylogic_epi32(_mm512_and_si512(_mm512_srli_epi16(low, 4), four),
+                                  _mm512_srlv_epi16(high, right), top, 0xF8);
+    _mm512_store_si512(w->n + 128 * half, Keep<kFault>(first));
+    _mm512_store_si512(w->n + 128 * half + 64, Keep<kFault>(second));
+  }
+  const __m128i scales = _mm_loadu_si128(reinterpret_cast<const __m128i*>(block.scales));
+  const __m512 sc = _mm512_cvtepi32_ps(_mm512_cvtepi8_epi32(scales));
+  StoreScales(kFault == KernelFault::kSwapHalfScales ? _mm512_permute_ps(sc, 0xB1) : sc, w);
+  _mm256_store_ps(w->d, _mm256_set1_ps(_cvtsh_ss(block.d)));
+}
+
+template <KernelFault kFault>
+void Unpack(const ExpandedChunkQ6_K* chunks, Weights* w) {
+  constexpr int kStep = sizeof(ExpandedChunkQ6_K);
+  const auto load = [&](int c) {
+    return _mm256_loadu_si256(reinterpret_cast<const __m256i*>(chunks[c].q));
+  };
+  for (int c = 0; c < 8; c += 2) {
+    const __m512i q = _mm512_inserti64x4(_mm512_castsi256_si512(load(c)), load(c + 1), 1);
+    _mm512_store_si512(w->n + 32 * c, Keep<kFault>(_mm512_add_epi8(q, _mm512_set1_epi8(32))));
+  }
+  const __m256i at =
+      _mm256_mullo_epi32(_mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7), _mm256_set1_epi32(kStep));
+  _mm256_store_ps(w->d, _mm256_i32gather_ps(&chunks->d, at, 1));
+  const int* scales = reinterpret_cast<const int*>(chunks->sc);
+  const __m128i pairs = _mm256_cvtepi32_epi16(_mm256_i32gather_epi32(scales, at, 1));
+  StoreScales(_mm512_cvtepi32_ps(_mm512_cvtepi8_epi32(pairs)), w);
+}
+
+template <int kCount>
+void FillStart(const ActivationTile* a, int64_t stride, Block* block) {
+  const __m512i magic = _mm512_set1_epi32(kMagic);
+  for (int c = 0; c < 8; ++c) {
+    for (int t = 0; t < kCount; ++t) {
+      const __m512i sums = _mm512_loadu_si512(a[t * stride + c].sum);
+      const __m512i s0 = _mm512_srai_epi32(_mm512_slli_epi32(sums, 16), 16);
+      const __m512i s1 = _mm512_srai_epi32(sums, 16);
+      int32_t(*start)[kTileRows] = block->start[c][t];
+      _mm512_store_si512(start[0], _mm512_sub_epi32(magic, _mm512_slli_epi32(s0, 5)));
+      _mm512_store_si512(start[1], _mm512_sub_epi32(magic, _mm512_slli_epi32(s1, 5)));
+    }
+  }
+}
+
+inline __m512i Broadcast(const uint8_t* p) {
+  int value;
+  __builtin_memcpy(&value, p, sizeof(value));
+  return _mm512_set1_epi32(value);
+}
+
+inline __m512 AddChunk(const Weights& w, int c, __m512i dot0, __m512i dot1, const float* d,
+                       __m512 acc) {
+  const __m512 i0 = _mm512_fmadd_ps(_mm512_castsi512_ps(dot0), _mm512_set1_ps(w.sc[2 * c]),
+                                    _mm512_set1_ps(w.fold[2 * c]));
+  const __m512 i1 = _mm512_fmadd_ps(_mm512_castsi512_ps(dot1), _mm512_set1_ps(w.sc[2 * c + 1]),
+                                    _mm512_set1_ps(w.fold[2 * c + 1]));
+  const __m512 scale = _mm512_mul_ps(_mm512_set1_ps(w.d[c]), _mm512_loadu_ps(d));
+  return _mm512_fmadd_ps(_mm512_add_ps(i0, i1), scale, acc);
+}
+
+// Two outputs with kCount tiles, `stride` apart, over a super-block.
+template <int kCount>
+__attribute__((noinline)) void Multiply(const Weights& w0, const Weights& w1,
+                                        const ActivationTile* a, int64_t stride,
+                                        const int32_t (*start)[kGroup][2][kTileRows], Lanes* acc0,
+                                        Lanes* acc1) {
+  for (int c = 0; c < 8; ++c, ++a) {
+    __m512i dot0[2][kCount], dot1[2][kCount];
+#pragma GCC unroll 2
+    for (int h = 0; h < 2; ++h) {
+#pragma GCC unroll 4
+      for (int t = 0; t < kCount; ++t) {
+        dot0[h][t] = dot1[h][t] = _mm512_load_si512(start[c][t][h]);
+      }
+#pragma GCC unroll 4
+      for (int i = 4 * h; i < 4 * h + 4; ++i) {
+        const __m512i n0 = Broadcast(w0.n + 32 * c + 4 * i);
+        const __m512i n1 = Broadcast(w1.n + 32 * c + 4 * i);
+#pragma GCC unroll 4
+        for (int t = 0; t < kCount; ++t) {
+          const __m512i values = _mm512_loadu_si512(a[t * stride].q[i]);
+          dot0[h][t] = _mm512_dpbusd_epi32(dot0[h][t], n0, values);
+          dot1[h][t] = _mm512_dpbusd_epi32(dot1[h][t], n1, values);
+        }
+      }
+    }
+#pragma GCC unroll 4
+    for (int t = 0; t < kCount; ++t) {
+      const float* d = a[t * stride].d;
+      _mm512_store_ps(acc0[t], AddChunk(w0, c, dot0[0][t], dot0[1][t], d, _mm512_load_ps(acc0[t])));
+      _mm512_store_ps(acc1[t], AddChunk(w1, c, dot1[0][t], dot1[1][t], d, _mm512_load_ps(acc1[t])));
+    }
+  }
+}
+
+// kCount tiles from tile `t` of the row block on, with all outputs of the block.
+template <int kCount>
+void MultiplyGroup(const ActivationTile* a, int64_t stride, int t, int outs, Block* block) {
+  FillStart<kCount>(a, stride, block);
+  for (int o = 0; o < outs; o += 2) {
+    const bool pair = o + 1 < outs;
+    Multiply<kCount>(block->w[o], block->w[pair ? o + 1 : o], a, stride, block->start,
+                     block->acc[o] + t, block->acc[pair ? o + 1 : kOutBlock] + t);
+  }
+}
+
+template <KernelFault kFault>
+void UnpackBlock(const MmqTilesArgs& args, Range outs, int64_t s, Block* block) {
+  const int64_t supers = args.k / kSuperBlock;
+  for (int64_t o = outs.begin; o < outs.end; ++o) {
+    const int64_t at = o * supers + s;
+    if (args.expanded != nullptr) {
+      Unpack<kFault>(args.expanded + 8 * at, &block->w[o - outs.begin]);
+    } else {
+      Unpack<kFault>(static_cast<const BlockQ6_K*>(args.w)[at], &block->w[o - outs.begin]);
+    }
+  }
+}
+
+// Rows of tile t of the row block, which begins at row `row`, for up to 32 outputs.
+void StoreTile(const MmqTilesArgs& args, const Block& block, int t, int64_t row, Range outs) {
+  const int64_t left = args.rows - row;
+  const int rows = left < kTileRows ? static_cast<int>(left) : kTileRows;
+  const __m512i at =
+      _mm512_mullo_epi32(_mm512_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15),
+                         _mm512_set1_epi32(kTiles * kTileRows));
+  for (int64_t o = outs.begin; o < outs.end; o += 16) {
+    const __mmask16 mask =
+        outs.end - o < 16 ? static_cast<__mmask16>((1u << (outs.end - o)) - 1) : 0xFFFF;
+    const __m512 bias =
+        args.bias == nullptr ? _mm512_setzero_ps() : _mm512_maskz_loadu_ps(mask, args.bias + o);
+    for (int r = 0; r < rows; ++r) {
+      const float* first = &block.acc[o - outs.begin][t][r];
+      __m512 v = _mm512_mask_i32gather_ps(_mm512_setzero_ps(), mask, at, first, 4);
+      if (args.bias != nullptr) v = _mm512_add_ps(v, bias);
+      _mm512_mask_storeu_ps(args.y + (row + r) * args.ldy + o, mask, v);
+    }
+  }
+}
+
+template <KernelFault kFault>
+void RunBlock(const MmqTilesArgs& args, int64_t tile, int tiles, Range outs, Block* block) {
+  const int64_t supers = args.k / kSuperBlock;
+  const int64_t stride = 8 * supers;
+  const int count = static_cast<int>(outs.end - outs.begin);
+  for (Lanes(&lanes)[kTiles] : block->acc) {
+    for (int t = 0; t < tiles; ++t) _mm512_store_ps(lanes[t], _mm512_setzero_ps());
+  }
+  for (int64_t s = 0; s < supers; ++s) {
+    UnpackBlock<kFault>(args, outs, s, block);
+    const ActivationTile* a = args.a + tile * stride + 8 * s;
+    int t = 0;
+    for (; t + 4 <= tiles; t += 4) MultiplyGroup<4>(a + t * stride, stride, t, count, block);
+    for (; t + 2 <= tiles; t += 2) MultiplyGroup<2>(a + t * stride, stride, t, count, block);
+    for (; t < tiles; ++t) MultiplyGroup<1>(a + t * stride, stride, t, count, block);
+  }
+  for (int t = 0; t < tiles; ++t) {
+    StoreTile(args, *block, t, (tile + t) * kTileRows, outs);
+  }
+}
+
+template <KernelFault kFault>
+void Run(const MmqTilesArgs& args, Range outs) {
+  const int64_t tiles = (args.rows + kTileRows - 1) / kTileRows;
+  Block block;
+  for (int64_t o = outs.begin; o < outs.end; o += kOutBlock) {
+    const Range part = {o, o + kOutBlock < outs.end ? o + kOutBlock : outs.end};
+    for (int64_t t = 0; t < tiles; t += kTiles) {
+      const int count = tiles - t < kTiles ? static_cast<int>(tiles - t) : kTiles;
+      RunBlock<kFault>(args, t, count, part, &block);
+    }
+  }
+}
+
+}  // namespace
+
+void MmqTilesQ6KAvx512(const MmqTilesArgs& args, Range outs, KernelFault fault) {
+  switch (fault) {
+    case KernelFault::kSwapHalfScales:
+      return Run<KernelFault::kSwapHalfScales>(args, outs);
+    case KernelFault::kCoarseQ6K:
+      return Run<KernelFault::kCoarseQ6K>(args, outs);
+    default:
+      return Run<KernelFault::kNone>(args, outs);
+  }
+}
+
+}  // namespace fg
