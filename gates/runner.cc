@@ -32,9 +32,11 @@ using fg::Status;
 
 constexpr size_t kResidentEngines = 8;
 constexpr std::chrono::seconds kStartLimit{60};
-// What an engine sees of the caller's environment; no FG_ variable is among them.
+// What an engine sees of the caller's environment; no gate and no setting is among them.
 const std::vector<std::string> kPassed = {"PATH", "HOME",   "TMPDIR",
                                           "LANG", "LC_ALL", "LD_LIBRARY_PATH"};
+// Where the CUDA backend finds cuBLASLt: passed on where the caller sets it, and booked.
+constexpr const char* kCublasPath = "FG_CUBLASLT_PATH";
 
 std::string UtcNow() {
   const std::time_t now = std::time(nullptr);
@@ -61,7 +63,8 @@ class ScratchFolder {
       if (owner <= 0 || ::kill(owner, 0) == 0 || errno != ESRCH) continue;
       std::filesystem::remove_all(entry.path(), ignored);
     }
-    const std::string path = parent + "/" + std::to_string(::getpid());
+    static std::atomic<int> runs{0};  // of this process, which may go on side by side
+    const std::string path = fmt::format("{}/{}-{}", parent, ::getpid(), runs++);
     std::filesystem::remove_all(path, ignored);
     FG_RETURN_IF_ERROR(fg::MakeFolders(path));
     return ScratchFolder(path);
@@ -215,6 +218,11 @@ Status Run::Prepare() {
   FG_ASSIGN_OR_RETURN(selected_,
                       SelectCells(options_.matrix, options_.hardware_class, options_.selection));
   all_ = options_.matrix.Cells(options_.hardware_class);
+  const auto place = [&](const CellId& cell) {
+    return std::find(options_.order.begin(), options_.order.end(), cell);
+  };
+  std::stable_sort(selected_.begin(), selected_.end(),
+                   [&](const CellId& a, const CellId& b) { return place(a) < place(b); });
 
   header_.subject = options_.subject;
   header_.hardware_class = options_.hardware_class;
@@ -226,6 +234,8 @@ Status Run::Prepare() {
   header_.started = UtcNow();
   header_.fault = options_.fault;
   header_.variables = {{"FG_THREADS", "1"}, {"OMP_WAIT_POLICY", "passive"}};
+  // That it was set, not the path: no folder of this machine stands in a bundle.
+  if (!fg::PassedEnvironment({kCublasPath}).empty()) header_.variables[kCublasPath] = "(set)";
   header_.selection = options_.selection.cells;
   for (const std::string& kind : options_.selection.without)
     header_.selection.push_back("without " + kind);
@@ -259,13 +269,15 @@ CellResult Run::RunOnce(const CellId& cell, int attempt) {
   return result;
 }
 
-// A failing cell runs twice more: all fail is `fail`, else `flaky`. Nothing else is repeated.
+// A failing cell runs again (twice, unless the options say otherwise): all fail is `fail`, else
+// `flaky`. Nothing else is repeated.
 Status Run::RunCell(const CellId& cell) {
-  CellResult result = RunOnce(cell, 0);
+  const std::string left_out = options_.leave_out ? options_.leave_out(cell) : "";
+  CellResult result = left_out.empty() ? RunOnce(cell, 0) : CellResult::Skipped(left_out);
   std::vector<std::string> runs;
   if (result.outcome == Outcome::kFail) {
     runs.push_back(OutcomeName(result.outcome));
-    for (int attempt = 1; attempt <= 2; ++attempt) {
+    for (int attempt = 1; attempt < options_.attempts; ++attempt) {
       const CellResult again = RunOnce(cell, attempt);
       runs.push_back(OutcomeName(again.outcome));
       if (again.outcome == Outcome::kFail) continue;
@@ -378,6 +390,8 @@ Result<RunSummary> RunMatrix(const RunOptions& options) {
   std::vector<std::string> passed = fg::PassedEnvironment(kPassed);
   // Cells run side by side, so a thread that waits must not spin on another cell's processor.
   passed.push_back("OMP_WAIT_POLICY=passive");
+  for (std::string& entry : fg::PassedEnvironment({kCublasPath}))
+    passed.push_back(std::move(entry));
   std::vector<EngineCommand> commands = {{"head", options.engine}};
   if (!options.snapshot_program.empty())
     commands.push_back({"snapshot", {options.snapshot_program}});

@@ -27,6 +27,12 @@ struct RunOptions {
   BundleHashes hashes;
   std::string fault;  // FG_FAULT for head's processes only
   int64_t jobs = 1;
+  // How often a failing cell runs in all: it is `fail` when each of them fails, else `flaky`.
+  int64_t attempts = 3;
+  std::vector<CellId> order;  // cells that run first, in this order; the rest in the matrix's
+  // Asked before a selected cell runs, from any thread: "" runs it, else it is booked as skipped
+  // with this reason.
+  std::function<std::string(const CellId& id)> leave_out;
   // After each cell, from any thread, one call at a time.
   std::function<void(const CellId& id, const CellResult& result, size_t done, size_t total)>
       on_cell;
