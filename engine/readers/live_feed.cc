@@ -21,6 +21,11 @@ uint64_t LiveFeed::Start() const {
   return first_ + (events_.size() > half ? events_.size() - half : 0);
 }
 
+bool LiveFeed::Has(uint64_t next) const {
+  const std::lock_guard lock(mutex_);
+  return next < first_ + events_.size();
+}
+
 bool LiveFeed::Read(uint64_t* next, size_t most, std::string* out) const {
   const std::lock_guard lock(mutex_);
   if (*next < first_) return false;

@@ -20,6 +20,8 @@ class LiveFeed {
   // and time to fetch it.
   uint64_t Start() const;
 
+  bool Has(uint64_t next) const;  // whether an event `next`, or a later one, has come
+
   // Appends the events from *next on to *out as server-sent events, until it holds `most` bytes or
   // more, and moves *next on. False when events from *next on are gone.
   bool Read(uint64_t* next, size_t most, std::string* out) const;

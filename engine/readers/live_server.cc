@@ -87,7 +87,8 @@ void LiveServer::Serve() {
   while (!stop_) {
     std::vector<pollfd> fds = {{wake_, POLLIN, 0}, {listener_, POLLIN, 0}};
     for (const Client& client : clients_) {
-      const short sends = client.out.empty() ? 0 : POLLOUT;
+      const bool waits = !client.out.empty() || (client.streaming && feed_->Has(client.next));
+      const short sends = waits ? POLLOUT : 0;
       fds.push_back({client.fd, static_cast<short>(POLLIN | sends), 0});
     }
     if (::poll(fds.data(), fds.size(), clients_.empty() ? -1 : kTick) < 0 && errno != EINTR) return;
@@ -110,9 +111,7 @@ void LiveServer::Serve() {
 void LiveServer::Accept() {
   const int fd = ::accept4(listener_, nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK);
   if (fd < 0) return;
-  if (clients_.size() >= options_.most_clients) {
-    const std::string full = HttpAnswer(503, "text/plain", "too many clients\n");
-    if (::send(fd, full.data(), full.size(), MSG_NOSIGNAL) >= 0) ::shutdown(fd, SHUT_WR);
+  if (clients_.size() >= 2 * options_.most_clients) {
     ::close(fd);
     return;
   }
@@ -123,6 +122,10 @@ void LiveServer::Accept() {
   Client client;
   client.fd = fd;
   client.moved = Clock::now();
+  if (clients_.size() >= options_.most_clients) {
+    client.answered = true;
+    client.out = HttpAnswer(503, "text/plain", "too many clients\n");
+  }
   clients_.push_back(std::move(client));
 }
 
@@ -161,11 +164,16 @@ bool LiveServer::Send(Client* client) {
     client->out.erase(0, static_cast<size_t>(sent));
     client->moved = Clock::now();
   }
-  return client->streaming || !client->answered;
+  // Closing with bytes unread would reset the connection and take the answer with it.
+  if (client->answered && !client->streaming && !client->done) {
+    ::shutdown(client->fd, SHUT_WR);
+    client->done = true;
+  }
+  return true;
 }
 
 bool LiveServer::Patient(const Client& client, Clock::time_point now) const {
-  const bool waits = !client.answered || !client.out.empty();
+  const bool waits = !client.answered || !client.out.empty() || client.done;
   return !waits || now - client.moved <= options_.patience;
 }
 

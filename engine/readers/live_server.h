@@ -42,6 +42,7 @@ class LiveServer {
     std::string in, out;     // what came of the request; what waits to be sent
     bool answered = false;   // the request was read
     bool streaming = false;  // takes events from `next` on
+    bool done = false;       // everything is sent; closed when the client has taken it
     uint64_t next = 0;
     Clock::time_point moved;  // when it last sent or took something
   };
