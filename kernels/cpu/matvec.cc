@@ -14,8 +14,9 @@ void MatvecQuantized(CpuLevel level, TensorType type, const void* w, const Activ
     case CpuLevel::kPlain:
       return MatvecQuantizedPlain(type, w, a, k, bias, outs, y);
     case CpuLevel::kAvx2:
-    case CpuLevel::kAvx512:
       return MatvecQuantizedAvx2(type, w, a, k, bias, outs, y);
+    case CpuLevel::kAvx512:
+      return MatvecQuantizedAvx512(type, w, a, k, bias, outs, y);
   }
 }
 

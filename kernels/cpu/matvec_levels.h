@@ -13,6 +13,8 @@ void MatvecQuantizedPlain(TensorType type, const void* w, const ActivationChunk*
                           const float* bias, Range outs, float* y);
 void MatvecQuantizedAvx2(TensorType type, const void* w, const ActivationChunk* a, int64_t k,
                          const float* bias, Range outs, float* y);
+void MatvecQuantizedAvx512(TensorType type, const void* w, const ActivationChunk* a, int64_t k,
+                           const float* bias, Range outs, float* y);
 void MatvecFloatPlain(TensorType type, const void* w, const float* x, int64_t k, const float* bias,
                       Range outs, float* y);
 void MatvecFloatAvx2(TensorType type, const void* w, const float* x, int64_t k, const float* bias,

@@ -1,0 +1,341 @@
+#include "kernels/cpu/matvec_avx512.h"
+#include "kernels/cpu/matvec_levels.h"
+
+namespace fg {
+namespace {
+
+// Sixteen outputs at a time. Products with the activations come first, row by row, in partial sums
+// of four values; a transposing reduction then brings each output's sum to its own lane, where its
+// chain runs. The offset of the codes is in the accumulator from the start.
+
+// Asks for the 16 rows that come next, a share of them at each step, in the order of memory: a
+// single rising stream, which the processor's own prefetcher follows further ahead.
+class Ahead {
+ public:
+  Ahead(const WideGroup& group, int64_t row_bytes) : at_(group.row[0] + kWide * row_bytes) {}
+  template <int kBytes>
+  void Step() {
+    for (int i = 0; i < kBytes; i += 64) _mm_prefetch(at_ + i, _MM_HINT_T0);
+    at_ += kBytes;
+  }
+
+ private:
+  const uint8_t* at_;
+};
+
+// Words that vpmaddwd turns a chunk's two sums into -offset * sum with: all of it in lane 0 of each
+// 128 bits, whose four lanes are added up later.
+__m512i OffsetOfChunk(int offset) {
+  const int both = (-offset & 0xFFFF) | (-offset * 0x10000);
+  return _mm512_broadcast_i32x4(_mm_setr_epi32(both, 0, 0, 0));
+}
+
+struct Q4_0 {
+  static constexpr int64_t kBytes = sizeof(BlockQ4_0);
+  static constexpr int kOffset = 8;
+
+  static void Codes(const WideGroup& group, int64_t offset, int i, __m512i, __m512i* low,
+                    __m512i* high) {
+    const __m512i packed = Load16x4(group, i, offset + 2);
+    const __m512i four = _mm512_set1_epi8(15);
+    *low = _mm512_and_si512(packed, four);
+    *high = _mm512_and_si512(_mm512_srli_epi16(packed, 4), four);
+  }
+  static __m512i Extra(const WideGroup&, int64_t) { return _mm512_setzero_si512(); }
+};
+
+struct Q5_0 {
+  static constexpr int64_t kBytes = sizeof(BlockQ5_0);
+  static constexpr int kOffset = 16;
+
+  // h of 16 rows.
+  static __m512i Extra(const WideGroup& group, int64_t offset) {
+    return Gather32(group, offset + 2);
+  }
+  static void Codes(const WideGroup& group, int64_t offset, int i, __m512i h, __m512i* low,
+                    __m512i* high) {
+    Q4_0::Codes(group, offset + 4, i, h, low, high);
+    // Lane 4L + i of h is row i + 4L: its bytes 0 and 1 go to the bytes of values 0-15, 2 and 3 to
+    // those of 16-31.
+    const __m512i bits = _mm512_set1_epi64(static_cast<long long>(0x8040201008040201));
+    const __m512i first = _mm512_broadcast_i32x4(_mm_setr_epi32(0, 0, 0x01010101, 0x01010101));
+    const __m512i at = _mm512_add_epi8(first, _mm512_set1_epi8(static_cast<char>(4 * i)));
+    const __m512i above = _mm512_add_epi8(at, _mm512_set1_epi8(2));
+    const __m512i sixteen = _mm512_set1_epi8(16);
+    const __mmask64 low_set = _mm512_test_epi8_mask(_mm512_shuffle_epi8(h, at), bits);
+    const __mmask64 high_set = _mm512_test_epi8_mask(_mm512_shuffle_epi8(h, above), bits);
+    *low = _mm512_mask_add_epi8(*low, low_set, *low, sixteen);
+    *high = _mm512_mask_add_epi8(*high, high_set, *high, sixteen);
+  }
+};
+
+struct Q8_0 {
+  static constexpr int64_t kBytes = sizeof(BlockQ8_0);
+  static constexpr int kOffset = 128;
+
+  static void Codes(const WideGroup& group, int64_t offset, int i, __m512i, __m512i* low,
+                    __m512i* high) {
+    const __m512i flip = _mm512_set1_epi8(static_cast<char>(0x80));  // q + 128
+    *low = _mm512_xor_si512(Load16x4(group, i, offset + 2), flip);
+    *high = _mm512_xor_si512(Load16x4(group, i, offset + 18), flip);
+  }
+  static __m512i Extra(const WideGroup&, int64_t) { return _mm512_setzero_si512(); }
+};
+
+// Blocks of 32 that begin with d. Type::Codes gives the unsigned codes of rows i, i+4, i+8, i+12,
+// values 0-15 and 16-31, one row a 128-bit lane.
+template <typename Type>
+struct Blocks32 {
+  static __m512 Dot(const WideGroup& group, int64_t row_bytes, const ActivationChunk* a,
+                    int64_t k) {
+    const __m512i offset_words = OffsetOfChunk(Type::kOffset);
+    Ahead ahead(group, row_bytes);
+    __m512 acc = _mm512_setzero_ps();
+    for (int64_t c = 0; c < k / kBlock32; ++c) {
+      const int64_t offset = c * Type::kBytes;
+      ahead.Step<kWide * Type::kBytes>();
+      const __m512 d = LowHalfs(Gather32(group, offset));
+      const __m512i extra = Type::Extra(group, offset);
+      const __m512i first = Repeat16(a[c].q), second = Repeat16(a[c].q + 16);
+      const __m512i start = _mm512_madd_epi16(RepeatSums(a[c]), offset_words);
+      __m512i parts[4];
+      for (int i = 0; i < 4; ++i) {
+        __m512i low, high;
+        Type::Codes(group, offset, i, extra, &low, &high);
+        parts[i] = _mm512_dpbusd_epi32(_mm512_dpbusd_epi32(start, low, first), high, second);
+      }
+      const __m512i isum = SumsOf4(parts[0], parts[1], parts[2], parts[3]);
+      acc = AddScaled(acc, _mm512_cvtepi32_ps(isum), d, _mm512_set1_ps(a[c].d));
+    }
+    return acc;
+  }
+};
+
+// Byte j of each lane, unsigned, as f32.
+template <int j>
+__m512 ByteToF32(__m512i v) {
+  const __m512i byte = _mm512_srli_epi32(v, 8 * j);
+  return _mm512_cvtepi32_ps(j == 3 ? byte : _mm512_and_si512(byte, _mm512_set1_epi32(0xFF)));
+}
+
+struct Q4_K {
+  // What the chains of 16 outputs need of a super-block.
+  struct Scales {
+    __m512 d, minus_dmin;
+    __m512i scales[2], mins[2];  // six-bit ones of sub-blocks 4i to 4i+3, a byte each
+  };
+
+  static Scales Decode(const WideGroup& group, int64_t offset) {
+    __m512i head[4];  // d and dmin; s[0..3]; s[4..7]; s[8..11]
+    for (int i = 0; i < 4; ++i) head[i] = Load16x4(group, i, offset);
+    TransposeIn128(head);
+    Scales out;
+    out.d = LowHalfs(head[0]);
+    out.minus_dmin = _mm512_xor_ps(HighHalfs(head[0]), _mm512_set1_ps(-0.0f));
+    const __m512i six = _mm512_set1_epi8(63), four = _mm512_set1_epi8(15);
+    const __m512i top = _mm512_set1_epi8(0x30);
+    out.scales[0] = _mm512_and_si512(head[1], six);
+    out.mins[0] = _mm512_and_si512(head[2], six);
+    const __m512i scale_top = _mm512_and_si512(_mm512_srli_epi32(head[1], 2), top);
+    const __m512i min_top = _mm512_and_si512(_mm512_srli_epi32(head[2], 2), top);
+    out.scales[1] = _mm512_or_si512(_mm512_and_si512(head[3], four), scale_top);
+    out.mins[1] = _mm512_or_si512(_mm512_and_si512(_mm512_srli_epi32(head[3], 4), four), min_top);
+    return out;
+  }
+
+  // Adds up the eight lanes of each half of rows 0-15, four rows a vector of z: lane o of *first is
+  // the sum of row o's lower half, of *second that of its upper half.
+  static void SumsOf8(const __m512i z[4], __m512i* first, __m512i* second) {
+    const auto halves = [](__m512i a, __m512i b) {
+      return _mm512_add_epi32(_mm512_shuffle_i32x4(a, b, 0x88), _mm512_shuffle_i32x4(a, b, 0xDD));
+    };
+    const __m512i low = halves(z[0], z[1]), high = halves(z[2], z[3]);
+    *first = _mm512_shuffle_i32x4(low, high, 0x88);
+    *second = _mm512_shuffle_i32x4(low, high, 0xDD);
+  }
+
+  // isum of the four sub-blocks whose codes begin at `offset`; a: their chunks.
+  static void ChunkSums(const WideGroup& group, int64_t offset, const ActivationChunk* a,
+                        __m512i isum[4]) {
+    const __m512i even = Load32x2(a[0].q, a[2].q), odd = Load32x2(a[1].q, a[3].q);
+    const __m512i low_bits = _mm512_set1_epi8(15);
+    const __m512i high_bits = _mm512_set1_epi8(static_cast<char>(0xF0));
+    const __m512i zero = _mm512_setzero_si512();
+    __m512i low[4], high[4];
+    for (int g = 0; g < 4; ++g) {
+      __m512i l[4], h[4];
+      for (int i = 0; i < 4; ++i) {
+        const __m512i packed = Load64(group.row[4 * g + i] + offset);
+        l[i] = _mm512_dpbusd_epi32(zero, _mm512_and_si512(packed, low_bits), even);
+        // 16 times the upper code: the shift comes after the sum.
+        h[i] = _mm512_dpbusd_epi32(zero, _mm512_and_si512(packed, high_bits), odd);
+      }
+      low[g] = SumsOf4(l[0], l[1], l[2], l[3]);
+      high[g] = SumsOf4(h[0], h[1], h[2], h[3]);
+    }
+    SumsOf8(low, &isum[0], &isum[2]);
+    SumsOf8(high, &isum[1], &isum[3]);
+    isum[1] = _mm512_srai_epi32(isum[1], 4);
+    isum[3] = _mm512_srai_epi32(isum[3], 4);
+  }
+
+  template <int j>
+  static __m512 Add(__m512 acc, __m512i isum, const Scales& s, int half, const ActivationChunk& a) {
+    const __m512 ws = _mm512_mul_ps(s.d, ByteToF32<j>(s.scales[half]));
+    const __m512 wm = _mm512_mul_ps(s.minus_dmin, ByteToF32<j>(s.mins[half]));
+    acc = AddScaled(acc, _mm512_cvtepi32_ps(isum), ws, _mm512_set1_ps(a.d));
+    return AddMin(acc, wm, a);
+  }
+
+  static __m512 Dot(const WideGroup& group, int64_t row_bytes, const ActivationChunk* a,
+                    int64_t k) {
+    Ahead ahead(group, row_bytes);
+    __m512 acc = _mm512_setzero_ps();
+    for (int64_t s = 0; s < k / kSuperBlock; ++s, a += 8) {
+      const int64_t offset = s * static_cast<int64_t>(sizeof(BlockQ4_K));
+      ahead.Step<kWide * sizeof(BlockQ4_K)>();
+      const Scales scales = Decode(group, offset);
+      for (int half = 0; half < 2; ++half) {
+        __m512i isum[4];
+        const ActivationChunk* chunk = a + 4 * half;
+        ChunkSums(group, offset + 16 + 64 * half, chunk, isum);
+        acc = Add<0>(acc, isum[0], scales, half, chunk[0]);
+        acc = Add<1>(acc, isum[1], scales, half, chunk[1]);
+        acc = Add<2>(acc, isum[2], scales, half, chunk[2]);
+        acc = Add<3>(acc, isum[3], scales, half, chunk[3]);
+      }
+    }
+    return acc;
+  }
+};
+
+struct Q6_K {
+  // Byte j of each lane, signed, as f32.
+  template <int j>
+  static __m512 SignedByteToF32(__m512i v) {
+    const __m512i top = j == 3 ? v : _mm512_slli_epi32(v, 24 - 8 * j);
+    return _mm512_cvtepi32_ps(_mm512_srai_epi32(top, 24));
+  }
+
+  // -32 * the chunks' sums in lanes 0 (values 0-15) and 4 (16-31) of either half.
+  static __m512i Start(const ActivationChunk& low, const ActivationChunk& high) {
+    const __m512i words =
+        _mm512_broadcast_i64x4(_mm256_setr_epi32(-32 & 0xFFFF, 0, 0, 0, -32 * 0x10000, 0, 0, 0));
+    return _mm512_madd_epi16(_mm512_mask_mov_epi32(RepeatSums(low), 0xFF00, RepeatSums(high)),
+                             words);
+  }
+
+  // Lane o of sums[2c + p] = row o's sum over part p of chunk c = 0..3 of the half of the
+  // super-block whose codes begin at `low_at` and `high_at`; a: the chunks.
+  static void HalfSums(const WideGroup& group, int64_t low_at, int64_t high_at,
+                       const ActivationChunk* a, __m512i sums[8]) {
+    // Low nibbles are chunks 0 and 1, high ones 2 and 3.
+    const __m512i first = Load32x2(a[0].q, a[1].q), second = Load32x2(a[2].q, a[3].q);
+    const __m512i start0 = Start(a[0], a[1]), start1 = Start(a[2], a[3]);
+    const __m512i four = _mm512_set1_epi8(15), six = _mm512_set1_epi8(63);
+    const __m512i up = _mm512_inserti64x4(_mm512_set1_epi32(4), _mm256_set1_epi32(2), 1);
+    const __m512i down = _mm512_inserti64x4(_mm512_setzero_si512(), _mm256_set1_epi32(2), 1);
+    __m512i low[4], high[4];
+    for (int g = 0; g < 4; ++g) {
+      __m512i l[4], h[4];
+      for (int i = 0; i < 4; ++i) {
+        const uint8_t* row = group.row[4 * g + i];
+        const __m512i ql = Load64(row + low_at), qh = Repeat32(row + high_at);
+        // Bits 0-3 of the first, the others of the second operand (0xCA: a ? b : c).
+        const __m512i n0 = _mm512_and_si512(
+            _mm512_ternarylogic_epi32(four, ql, _mm512_sllv_epi32(qh, up), 0xCA), six);
+        const __m512i n1 =
+            _mm512_and_si512(_mm512_ternarylogic_epi32(four, _mm512_srli_epi32(ql, 4),
+                                                       _mm512_srlv_epi32(qh, down), 0xCA),
+                             six);
+        l[i] = _mm512_dpbusd_epi32(start0, n0, first);
+        h[i] = _mm512_dpbusd_epi32(start1, n1, second);
+      }
+      low[g] = SumsOf4(l[0], l[1], l[2], l[3]);
+      high[g] = SumsOf4(h[0], h[1], h[2], h[3]);
+    }
+    Transpose128(low, sums);
+    Transpose128(high, sums + 4);
+  }
+
+  // 128-bit lane j of z[i] becomes lane i of out[j].
+  static void Transpose128(const __m512i z[4], __m512i out[4]) {
+    const __m512i a = _mm512_shuffle_i32x4(z[0], z[1], 0x88);
+    const __m512i b = _mm512_shuffle_i32x4(z[0], z[1], 0xDD);
+    const __m512i c = _mm512_shuffle_i32x4(z[2], z[3], 0x88);
+    const __m512i d = _mm512_shuffle_i32x4(z[2], z[3], 0xDD);
+    out[0] = _mm512_shuffle_i32x4(a, c, 0x88);
+    out[1] = _mm512_shuffle_i32x4(b, d, 0x88);
+    out[2] = _mm512_shuffle_i32x4(a, c, 0xDD);
+    out[3] = _mm512_shuffle_i32x4(b, d, 0xDD);
+  }
+
+  // Chunk c of four: scales in bytes 2 (c % 2) and the next of `scales`. The sums and their
+  // products stay below 2^24, so f32 holds isum exactly.
+  template <int j>
+  static __m512 Add(__m512 acc, const __m512i sums[2], __m512i scales, __m512 d,
+                    const ActivationChunk& a) {
+    const __m512 second =
+        _mm512_mul_ps(_mm512_cvtepi32_ps(sums[1]), SignedByteToF32<j + 1>(scales));
+    const __m512 isum =
+        _mm512_fmadd_ps(_mm512_cvtepi32_ps(sums[0]), SignedByteToF32<j>(scales), second);
+    return AddScaled(acc, isum, d, _mm512_set1_ps(a.d));
+  }
+
+  static __m512 Dot(const WideGroup& group, int64_t row_bytes, const ActivationChunk* a,
+                    int64_t k) {
+    Ahead ahead(group, row_bytes);
+    __m512 acc = _mm512_setzero_ps();
+    for (int64_t s = 0; s < k / kSuperBlock; ++s, a += 8) {
+      const int64_t offset = s * static_cast<int64_t>(sizeof(BlockQ6_K));
+      ahead.Step<kWide * sizeof(BlockQ6_K)>();
+      __m512i scales[4];
+      for (int i = 0; i < 4; ++i) scales[i] = Load16x4(group, i, offset + 192);
+      TransposeIn128(scales);
+      // d ends the block: read with the two scales before it, nothing past the weights.
+      const __m512 d = HighHalfs(Gather32(group, offset + 206));
+      for (int half = 0; half < 2; ++half) {
+        __m512i sums[8];
+        const ActivationChunk* chunk = a + 4 * half;
+        HalfSums(group, offset + 64 * half, offset + 128 + 32 * half, chunk, sums);
+        acc = Add<0>(acc, sums, scales[2 * half], d, chunk[0]);
+        acc = Add<2>(acc, sums + 2, scales[2 * half], d, chunk[1]);
+        acc = Add<0>(acc, sums + 4, scales[2 * half + 1], d, chunk[2]);
+        acc = Add<2>(acc, sums + 6, scales[2 * half + 1], d, chunk[3]);
+      }
+    }
+    return acc;
+  }
+};
+
+template <typename Type>
+void Run(const void* w, int64_t row_bytes, const ActivationChunk* a, int64_t k, const float* bias,
+         Range outs, float* y) {
+  for (int64_t o = outs.begin; o < outs.end; o += kWide) {
+    const WideGroup group = MakeWideGroup(w, row_bytes, o, outs.end);
+    StoreWide(group, Type::Dot(group, row_bytes, a, k), bias, y + o);
+  }
+}
+
+}  // namespace
+
+void MatvecQuantizedAvx512(TensorType type, const void* w, const ActivationChunk* a, int64_t k,
+                           const float* bias, Range outs, float* y) {
+  const int64_t row_bytes = RowBytes(type, k);
+  switch (type) {
+    case TensorType::kQ4_0:
+      return Run<Blocks32<Q4_0>>(w, row_bytes, a, k, bias, outs, y);
+    case TensorType::kQ5_0:
+      return Run<Blocks32<Q5_0>>(w, row_bytes, a, k, bias, outs, y);
+    case TensorType::kQ8_0:
+      return Run<Blocks32<Q8_0>>(w, row_bytes, a, k, bias, outs, y);
+    case TensorType::kQ4_K:
+      return Run<Q4_K>(w, row_bytes, a, k, bias, outs, y);
+    case TensorType::kQ6_K:
+      return Run<Q6_K>(w, row_bytes, a, k, bias, outs, y);
+    default:
+      return;  // not a quantized type of this build
+  }
+}
+
+}  // namespace fg
