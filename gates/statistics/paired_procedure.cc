@@ -66,6 +66,13 @@ void PairedProcedure::Add(double value) {
   if (!done_ && look) Look();
 }
 
+int PairedProcedure::NextLook() const {
+  for (const int units : kSpeedLooks) {
+    if (units > static_cast<int>(values_.size())) return units;
+  }
+  return kSpeedLooks[kLookCount - 1];
+}
+
 void PairedProcedure::CheckSpread() {
   spread_ = StandardDeviation(values_);
   if (*spread_ <= kSpreadChance * 2 * kSpeedMargin) return;

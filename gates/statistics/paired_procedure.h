@@ -40,6 +40,8 @@ class PairedProcedure {
   // The next unit's value; finite (asserted). Not after Done().
   void Add(double value);
   bool Done() const { return done_; }
+  // Units at the next look; the last look's where there is none.
+  int NextLook() const;
 
   SpeedVerdict verdict() const { return verdict_; }
   // Why an undecided procedure ended: "noise 6.1 %, needs about 120 units", or that the last look
