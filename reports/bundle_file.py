@@ -1,7 +1,8 @@
 """Reads a bundle (docs/bundle.md) as data that may be hostile.
 
-bundle.json is read strictly: a missing member, a wrong type or an unknown schema version is a
-BundleError that names its place. Files below raw/ are opened by sha256 alone, never by a name.
+What is no JSON, or of an unknown schema version, is a BundleError. Members that are missing or of
+another type are booked with their place, and the rest is shown. Files below raw/ are opened by
+sha256 alone, never by a name.
 """
 
 import errno
@@ -12,9 +13,12 @@ import re
 import stat
 import unicodedata
 
+from text_forms import MISSING, cut, scalar
+
 SCHEMA = 1
 MAX_BUNDLE_BYTES = 64 << 20
 MAX_RAW_BYTES = 256 << 20
+MAX_SHOWN_BYTES = 4 << 20  # of an attachment that is read to be shown
 MAX_DEPTH = 40
 
 OUTCOMES = ("pass", "fail", "flaky", "unsupported", "skipped", "error")
@@ -28,52 +32,91 @@ class BundleError(Exception):
     """One sentence: where, what, and what to do."""
 
 
-class Member:
-    """A value of the bundle and its place in it, read by expected type."""
+class Problems:
+    """What is not as docs/bundle.md says, in the order in which it was met. Only the first are kept."""
 
-    def __init__(self, value, place):
+    MOST = 40
+
+    def __init__(self):
+        self.texts = []
+        self.total = 0
+
+    def add(self, text):
+        if text in self.texts:
+            return
+        self.total += 1
+        if len(self.texts) < self.MOST:
+            self.texts.append(text)
+
+
+class Member:
+    """A value of the bundle and its place in it, read by expected type.
+
+    A reader wants to see what there is, so nothing here stops the page: what is missing or has another
+    type is booked in `problems`, and a neutral value stands in for it.
+    """
+
+    def __init__(self, value, place, problems):
         self.value = value
         self.place = place
+        self.problems = problems
 
-    def _expect(self, kind, word):
+    def _is(self, kind, word):
         # bool is an int to Python, but not to JSON.
-        if not isinstance(self.value, kind) or (isinstance(self.value, bool) and kind is not bool):
-            raise BundleError(f"{self.place}: must be {word}, is {_type_word(self.value)}")
-        return self.value
+        if isinstance(self.value, kind) and not (isinstance(self.value, bool) and kind is not bool):
+            return True
+        if self.value is not MISSING:  # that was booked where it was looked for
+            self.problems.add(f"{self.place}: must be {word}, is {_type_word(self.value)}")
+        return False
 
     def text(self):
-        return self._expect(str, "a text")
+        """A text; of another type, the text that it makes; "missing"."""
+        return self.value if self._is(str, "a text") else cut(scalar(self.value), 200)
 
     def flag(self):
-        return self._expect(bool, "true or false")
+        return self.value if self._is(bool, "true or false") else False
 
     def number(self):
-        return self._expect((int, float), "a number")
-
-    def integer(self):
-        return self._expect(int, "a whole number")
-
-    def table(self):
-        return self._expect(dict, "an object")
-
-    def one_of(self, words):
-        if self.text() not in words:
-            raise BundleError(f"{self.place}: unknown word '{_short(self.value)}', known are {', '.join(words)}")
+        """A number, else the value as it is: forms.shown() makes it a text."""
+        self._is((int, float), "a number")
         return self.value
 
+    def integer(self):
+        self._is(int, "a whole number")
+        return self.value
+
+    def table(self):
+        return self.value if self._is(dict, "an object") else {}
+
+    def word_of(self, words, other):
+        """One of `words`; anything else is `other`."""
+        if not self._is(str, "a text"):
+            return other
+        if self.value in words:
+            return self.value
+        self.problems.add(f"{self.place}: unknown word '{_short(self.value)}', known are {', '.join(words)}")
+        return other
+
     def items(self):
-        return [Member(v, f"{self.place}[{i}]") for i, v in enumerate(self._expect(list, "a list"))]
+        if not self._is(list, "a list"):
+            return []
+        return [Member(v, f"{self.place}[{i}]", self.problems) for i, v in enumerate(self.value)]
 
     def texts(self):
         return [item.text() for item in self.items()]
 
+    def members(self):
+        return [(name, self[name]) for name in self.table()]
+
     def __contains__(self, name):
-        return name in self.table()
+        return isinstance(self.value, dict) and name in self.value
 
     def __getitem__(self, name):
-        if name not in self.table():
-            raise BundleError(f"{self.place}: lacks the member '{name}'")
-        return Member(self.value[name], f"{self.place}: {name}" if self.place == "bundle.json" else f"{self.place}.{name}")
+        value = self.table().get(name, MISSING)
+        if value is MISSING and isinstance(self.value, dict):
+            self.problems.add(f"{self.place}: lacks the member '{_short(name)}'")
+        place = f"{self.place}: {_short(name)}" if self.place == "bundle.json" else f"{self.place}.{_short(name)}"
+        return Member(value, place, self.problems)
 
 
 def _type_word(value):
@@ -143,18 +186,23 @@ def load_bundle(folder):
         data = _read_regular(path, MAX_BUNDLE_BYTES)
     except OSError as error:
         raise BundleError(f"{path}: cannot be read ({error.strerror}); give the folder that `flipgate run` wrote") from None
+    root = Member(parse_json(data, path, "bundle.json"), "bundle.json", Problems())
+    schema = root.value.get("schema", MISSING) if isinstance(root.value, dict) else MISSING
+    if schema != SCHEMA or isinstance(schema, bool):
+        raise BundleError(f"bundle.json: schema version {cut(scalar(schema), 60)} is unknown, this page reads version {SCHEMA}; "
+                          "render it with the revision that wrote it")
+    return root
+
+
+def parse_json(data, path, place):
+    """Bytes -> their value, its texts clean; BundleError names `path`, or the place in it."""
     try:
         value = json.loads(data.decode("utf-8"), parse_constant=_refuse_constant, object_pairs_hook=_refuse_twice)
     except RecursionError:
         raise BundleError(f"{path}: nested too deeply") from None
     except ValueError as error:  # of the encoding, too
         raise BundleError(f"{path}: is no JSON ({error})") from None
-    root = Member(_clean(value, "bundle.json"), "bundle.json")
-    schema = root["schema"].integer()
-    if schema != SCHEMA:
-        raise BundleError(f"bundle.json: schema version {schema} is unknown, this page reads version {SCHEMA}; "
-                          "render it with the revision that wrote it")
-    return root
+    return _clean(value, place)
 
 
 class RawFolder:
@@ -163,19 +211,22 @@ class RawFolder:
     def __init__(self, folder):
         self._folder = os.path.join(folder, "raw")
 
-    def state(self, sha256, size):
-        """How the file of an attachment stands: "intact", or what is wrong with it."""
+    def read(self, sha256, size):
+        """(state, bytes) of an attachment: "intact" and its bytes (None where it is too large to show), or
+        what is wrong with it and None."""
         if not _SHA256.match(sha256):
-            return "no sha256"
+            return "no sha256", None
         try:
             data = self._bytes(sha256)
         except BundleError:
-            return "too large to check"
+            return "too large to check", None
         except OSError:
-            return "missing"
+            return "missing", None
         if len(data) != size:
-            return "wrong size"
-        return "intact" if hashlib.sha256(data).hexdigest() == sha256 else "altered"
+            return "wrong size", None
+        if hashlib.sha256(data).hexdigest() != sha256:
+            return "altered", None
+        return "intact", data if len(data) <= MAX_SHOWN_BYTES else None
 
     def _bytes(self, sha256):
         raw = os.open(self._folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)

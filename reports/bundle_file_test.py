@@ -6,7 +6,7 @@ import tempfile
 import unittest
 
 import bundle_testing
-from bundle_file import BundleError, Member, RawFolder, load_bundle
+from bundle_file import MAX_SHOWN_BYTES, BundleError, Member, Problems, RawFolder, load_bundle
 
 
 class LoadBundle(unittest.TestCase):
@@ -27,7 +27,8 @@ class LoadBundle(unittest.TestCase):
         bundle_testing.write_bundle(self.folder, bundle_testing.make_bundle())
         root = load_bundle(self.folder)
         self.assertEqual(root["verdict"].text(), "proven")
-        self.assertGreater(len(root["cells"].items()), 30)
+        self.assertEqual(len(root["cells"].items()), bundle_testing.CELLS)
+        self.assertEqual(root.problems.texts, [])
 
     def test_no_bundle(self):
         with self.assertRaises(BundleError) as caught:
@@ -48,10 +49,9 @@ class LoadBundle(unittest.TestCase):
     def test_unknown_schema_version(self):
         self.assertEqual(self.refusal('{"schema": 2}'), "bundle.json: schema version 2 is unknown, this page reads version 1; "
                          "render it with the revision that wrote it")
-        self.assertEqual(self.refusal('{"schema": "1"}'), "bundle.json: schema: must be a whole number, is a text")
-        self.assertEqual(self.refusal('{"schema": true}'), "bundle.json: schema: must be a whole number, is true or false")
-        self.assertEqual(self.refusal("{}"), "bundle.json: lacks the member 'schema'")
-        self.assertEqual(self.refusal("[]"), "bundle.json: must be an object, is a list")
+        for text, word in (('{"schema": "one"}', "one"), ('{"schema": true}', "true"), ("{}", "missing"), ("[]", "missing"), ('{"schema": null}', "null")):
+            self.assertEqual(self.refusal(text), f"bundle.json: schema version {word} is unknown, this page reads version 1; "
+                             "render it with the revision that wrote it")
 
     def test_no_json(self):
         self.assertEqual(self.refusal('{"schema": 1,'),
@@ -75,17 +75,37 @@ class LoadBundle(unittest.TestCase):
 
 
 class Members(unittest.TestCase):
-    def test_refusals_name_the_place(self):
-        root = Member({"cells": [{"outcome": "great", "seconds": "1", "runs": {}}]}, "bundle.json")
+    def read(self, value):
+        return Member(value, "bundle.json", Problems())
+
+    def test_what_is_wrong_is_booked_with_its_place_and_something_neutral_stands_in(self):
+        root = self.read({"cells": [{"outcome": "great", "seconds": "1", "runs": {}, "waived": 1, "figures": [], "reason": 5, "bytes": None}]})
         cell = root["cells"].items()[0]
-        for read, text in [
-                (lambda: cell["outcome"].one_of(("pass", "fail")), "bundle.json: cells[0].outcome: unknown word 'great', known are pass, fail"),
-                (lambda: cell["seconds"].number(), "bundle.json: cells[0].seconds: must be a number, is a text"),
-                (lambda: cell["runs"].items(), "bundle.json: cells[0].runs: must be a list, is an object"),
-                (lambda: cell["model"], "bundle.json: cells[0]: lacks the member 'model'")]:
-            with self.assertRaises(BundleError) as caught:
-                read()
-            self.assertEqual(str(caught.exception), text)
+        self.assertEqual([cell["outcome"].word_of(("pass", "fail"), "unknown"), cell["seconds"].number(), cell["runs"].items(), cell["waived"].flag(),
+                          cell["figures"].table(), cell["reason"].text(), cell["bytes"].integer(), cell["model"].text()],
+                         ["unknown", "1", [], False, {}, "5", None, "missing"])
+        self.assertEqual(root.problems.texts, [
+            "bundle.json: cells[0].outcome: unknown word 'great', known are pass, fail",
+            "bundle.json: cells[0].seconds: must be a number, is a text",
+            "bundle.json: cells[0].runs: must be a list, is an object",
+            "bundle.json: cells[0].waived: must be true or false, is a number",
+            "bundle.json: cells[0].figures: must be an object, is a list",
+            "bundle.json: cells[0].reason: must be a text, is a number",
+            "bundle.json: cells[0].bytes: must be a whole number, is null",
+            "bundle.json: cells[0]: lacks the member 'model'"])
+
+    def test_what_is_missing_is_booked_once_and_below_it_nothing(self):
+        root = self.read({})
+        for _ in range(2):
+            self.assertEqual(root["snapshot"]["engine"].text(), "missing")
+            self.assertEqual(root["cells"].items(), [])
+        self.assertEqual(root.problems.texts, ["bundle.json: lacks the member 'snapshot'", "bundle.json: lacks the member 'cells'"])
+
+    def test_problems_are_counted_beyond_those_that_are_kept(self):
+        root = self.read({})
+        for i in range(60):
+            root[f"m{i}"].text()
+        self.assertEqual((len(root.problems.texts), root.problems.total), (Problems.MOST, 60))
 
 
 class Raw(unittest.TestCase):
@@ -99,42 +119,48 @@ class Raw(unittest.TestCase):
         self.raw = RawFolder(self.folder)
 
     def test_intact(self):
-        self.assertEqual(self.raw.state(self.sha256, 8), "intact")
+        self.assertEqual(self.raw.read(self.sha256, 8), ("intact", b"evidence"))
+
+    def test_what_is_large_is_checked_and_not_shown(self):
+        data = b" " * (MAX_SHOWN_BYTES + 1)
+        path = bundle_testing.attach(self.folder, self.bundle, "parity/default/small-k", "b", data)
+        self.assertEqual(self.raw.read(os.path.basename(path), len(data)), ("intact", None))
+        self.assertEqual(self.raw.read(os.path.basename(path), 8), ("wrong size", None))
 
     def test_changed(self):
-        self.assertEqual(self.raw.state(self.sha256, 7), "wrong size")
+        self.assertEqual(self.raw.read(self.sha256, 7), ("wrong size", None))
         with open(self.path, "wb") as file:
             file.write(b"evidencE")
-        self.assertEqual(self.raw.state(self.sha256, 8), "altered")
+        self.assertEqual(self.raw.read(self.sha256, 8), ("altered", None))
 
     def test_missing(self):
         os.remove(self.path)
-        self.assertEqual(self.raw.state(self.sha256, 8), "missing")
+        self.assertEqual(self.raw.read(self.sha256, 8), ("missing", None))
         os.rmdir(os.path.dirname(self.path))
-        self.assertEqual(self.raw.state(self.sha256, 8), "missing")
+        self.assertEqual(self.raw.read(self.sha256, 8), ("missing", None))
 
     def test_names_lead_nowhere_else(self):
         outside = os.path.join(self.folder, "secret")
         with open(outside, "wb") as file:
             file.write(b"evidence")
         for name in ("../secret", outside, "", ".", self.sha256.upper(), self.sha256 + "\n", "../raw/" + self.sha256):
-            self.assertEqual(self.raw.state(name, 8), "no sha256", name)
+            self.assertEqual(self.raw.read(name, 8), ("no sha256", None), name)
 
     def test_links_are_not_followed(self):
         moved = os.path.join(self.folder, "moved")
         os.rename(self.path, moved)
         os.symlink(moved, self.path)
-        self.assertEqual(self.raw.state(self.sha256, 8), "missing")
+        self.assertEqual(self.raw.read(self.sha256, 8), ("missing", None))
         os.remove(self.path)
         os.rename(moved, self.path)
         os.rename(os.path.join(self.folder, "raw"), os.path.join(self.folder, "elsewhere"))
         os.symlink("elsewhere", os.path.join(self.folder, "raw"))
-        self.assertEqual(self.raw.state(self.sha256, 8), "missing")
+        self.assertEqual(self.raw.read(self.sha256, 8), ("missing", None))
 
     def test_what_is_no_file_is_not_waited_for(self):
         os.remove(self.path)
         os.mkfifo(self.path)
-        self.assertEqual(self.raw.state(self.sha256, 8), "missing")
+        self.assertEqual(self.raw.read(self.sha256, 8), ("missing", None))
 
 
 if __name__ == "__main__":

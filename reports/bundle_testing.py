@@ -4,24 +4,31 @@ import hashlib
 import json
 import os
 
-GATES = ("FG_MMQ", "FG_MMQ_RAW", "FG_MMQ_RAW_NB")
+GATES = ("FG_MMQ", "FG_MMQ_RAW", "FG_MMQ_RAW_NB", "FG_MMQ_A_TRANSPOSE", "FG_MMQ_Q6K_NB", "FG_MMQ_A_FUSE", "FG_MMQ_Q6K_EXP", "FG_MMQ_Q4K_DSC")
 MIB = 1 << 20
 
-# kind -> for each row: models, or ("shared", row), or ("not_applicable", reason)
-_ALL, _QUANTIZED, _K = ("small-k", "small-q4_0", "small-f16"), ("small-k", "small-q4_0"), ("small-k",)
-_BITS = ("not_applicable", "same bits as FG_MMQ; the lattice shows it")
-_DEFAULT = ("shared", "default")
+# kind -> row -> models, or ("shared", row), or ("not_applicable", reason); "*" stands for the rows not named.
+_ALL, _QUANTIZED, _K, _ODD = ("small-k", "small-q4_0", "small-f16"), ("small-k", "small-q4_0"), ("small-k",), ("small-q4_0", "small-f16")
+_SAME = ("not_applicable", "same bits as FG_MMQ; the lattice shows it")
+_OTHER = ("not_applicable", "its bits differ; the lattice holds it on and varies the rest")
+_MODE = ("not_applicable", "only a mode writes less than it was asked for")
+_DEFAULT, _FUSE = ("shared", "default"), ("shared", "FG_MMQ_A_FUSE")
 _MATRIX = {
-    "parity": (_ALL, _QUANTIZED, _K, _K),
-    "greedy_contrast": (_ALL, _QUANTIZED, _K, _K),
-    "lattice": (_QUANTIZED, ("not_applicable", "its bits differ; the lattice holds it on and varies the rest"), _DEFAULT, _DEFAULT),
-    "quality": (_QUANTIZED, _QUANTIZED, _BITS, _BITS),
-    "liveness": (_ALL, _QUANTIZED, _K, _K),
-    "optout": (_QUANTIZED, _QUANTIZED, _K, _K),
-    "decode_neutral": (_QUANTIZED, _DEFAULT, _DEFAULT, _DEFAULT),
-    "memory_two_way": (_QUANTIZED, _QUANTIZED, _K, _K),
+    "parity": {"default": _ALL, "FG_MMQ": _QUANTIZED, "*": _K},
+    "greedy_contrast": {"default": _ALL, "FG_MMQ": _QUANTIZED, "*": _K},
+    "lattice": {"default": _QUANTIZED, "FG_MMQ": _OTHER, "FG_MMQ_Q6K_NB": _OTHER, "*": _DEFAULT},
+    "quality": {"default": _QUANTIZED, "FG_MMQ": _QUANTIZED, "FG_MMQ_Q6K_NB": _K, "*": _SAME},
+    "liveness": {"default": _ALL, "FG_MMQ": _QUANTIZED, "*": _K},
+    "optout": {"default": _QUANTIZED, "FG_MMQ": _QUANTIZED, "*": _K},
+    "decode_neutral": {"default": _QUANTIZED, "*": _DEFAULT},
+    "reuse_neutral": {"default": _QUANTIZED, "*": _DEFAULT},
+    "mixed_quant": {"default": _FUSE, "FG_MMQ_A_FUSE": _ODD, "*": _MODE},
+    "backstop": {"default": _FUSE, "FG_MMQ_A_FUSE": _K, "*": _MODE},
+    "readers": {"default": _FUSE, "FG_MMQ_A_FUSE": _K, "*": _MODE},
+    "memory_two_way": {"default": _QUANTIZED, "FG_MMQ": _QUANTIZED, "*": _K},
 }
 KINDS = tuple(_MATRIX)
+CELLS = 73  # of make_bundle()
 
 
 def digest(text):
@@ -37,36 +44,84 @@ def memory_side(f16_cache):
 
 def figures(kind, gate, model):
     if kind == "parity":
-        return {"ops": 61, "op_values": 18432, "op_deviation": {"noise": 17920, "rounding": 512, "bug": 0, "worst_share_of_tolerance": 0.4375},
+        by_op = {"matmul mmq.q4_K.nb": {"noise": 900, "rounding": 124, "bug": 0, "worst": 0.4375}, "rms_norm": {"noise": 512, "rounding": 0, "bug": 0, "worst": 0.01}}
+        return {"ops": 61, "op_values": 18432, "op_deviation": {"noise": 17920, "rounding": 512, "bug": 0, "worst_share_of_tolerance": 0.4375, "by_op": by_op},
                 "logits": 131072, "logit_worst": 0.00341797, "logit_tolerance": 0.25, "path": "int8", "tokens_compared": 93, "free_steps": 3, "op_labels": {"mmq.q4_K.nb": 12}}
     if kind == "lattice":
-        return {"combinations": 11, "levels": ["plain", "avx2"], "distinct_digests": 1, "distinct_label_sets": 3,
+        return {"combinations": 96, "levels": ["plain", "avx2"], "distinct_digests": 1, "distinct_paths": 20,
                 "tokens_per_combination": 64, "oracle_tokens_compared": 61}
     if kind == "quality":
         return {"positions": 812, "windows": 4, "kl_mean_nats": 0.00123456, "top1_agreement": 0.985222, "perplexity": 21.4321,
-                "perplexity_f32": 21.3987, "not_finite": 0}
+                "perplexity_f32": 21.3987, "not_finite": 0, "tolerances": {"kl": 0.002, "top1": 0.98, "perplexity": 1.005, "held": 25}}
     if kind == "liveness":
         return {"prefills": 8, "rules_checked": 1, "prefill_matmuls": 312, "tokens": 32}
     if kind == "decode_neutral":
         return {"settings": 5, "decode_forwards": 58, "decode_launches": 4466, "tokens_compared": 16, "oracle_tokens_compared": 15}
+    if kind == "reuse_neutral":
+        return {"turns": 3, "tokens_compared": 48, "graphs": {"nothing set": {"built": 4, "reused": 44, "identities": ["00ff", "11ee"]},
+                                                              "all off": {"built": 4, "reused": 44, "identities": ["00ff", "11ee"]}}}
+    if kind == "mixed_quant":
+        return {"asked": "2", "mode": "1", "tokens_compared": 40,
+                "degradations": [{"from": "FG_MMQ_A_FUSE=2", "to": "FG_MMQ_A_FUSE=1", "reason": "weight_mix"}]}
+    if kind == "backstop":
+        return {"violations": 2, "tokens_after": 8, "refusals": {"dead_write": "blk.0.ffn_gate: its input was never written in f32 (mode 2)",
+                                                                "stale_plane": "blk.1.attn_q: the plane is that of another node"}}
+    if kind == "readers":
+        return {"readers": 4, "nodes_compared": 812, "tokens_compared": 32}
     if kind == "memory_two_way":
         cached = 9961472 if gate in ("default", "FG_MMQ") else 0
-        return {"on": memory_side(2359296), "off": memory_side(2359296 + cached), "relations_checked": 3}
+        return {"on": memory_side(2359296), "off": memory_side(2359296 + cached), "relations_checked": 3,
+                "relations": [{"side": "on", "category": "planes", "relation": "= 0", "wanted": 0, "held": 0}],
+                "budget": {"claim": "lower", "peak_difference_bytes": -cached}}
     return {"tokens_compared": 256, "oracle_tokens_compared": 250, "oracle_free_steps": 6, "digest": digest(gate + model)}
 
 
-def make_bundle():
-    """A proven bundle as a dict. Tests change it, then write it with write_bundle."""
-    rows = ["default", *GATES]
+def stream(prompt, tokens, text, salt=""):
+    """One stream as gates/streams.cc writes it."""
+    return {"prompt": prompt, "prompt_tokens": list(range(24)), "tokens": tokens, "text": text,
+            "digests": [digest(f"{prompt} {tokens[: i + 1]} {salt}") for i in range(len(tokens))],
+            "top": [[9.5, 8.25] for _ in tokens], "top_tokens": [[t, 7] for t in tokens]}
+
+
+def arms(head_tokens=(11, 12, 13, 14), head_text=" and the sun was up", variables=None):
+    """The attachment of a contrast: the snapshot's stream and head's."""
+    labels = {"prefill": {"mmq.q4_K.nb": 36, "rms_norm": 12}, "decode": {"row.q4_K": 99}, "prefills": 1, "decodes": 3}
+    head_labels = {**labels, "prefill": {"mmq.q4_K.raw": 36, "rms_norm": 12}}
+    old = [stream("first", [1, 2], " a b"), stream("creation", [11, 12, 13, 14], " and the sun was up")]
+    now = [stream("first", [1, 2], " a b"), stream("creation", list(head_tokens), head_text)]
+    return {"head": {"variables": variables if variables is not None else {"FG_MMQ": "1"}, "labels": head_labels, "streams": now},
+            "snapshot": {"variables": {"FG_MMQ": "1", "FG_MMQ_RAW": "0"}, "labels": labels, "streams": old}}
+
+
+def _statement(kind, row):
+    entries = _MATRIX[kind]
+    return entries.get(row, entries["*"] if row != "default" else None)
+
+
+def _cells_and_pairs(rows):
     cells, pairs = [], []
-    for kind, entries in _MATRIX.items():
-        for gate, entry in zip(rows, entries):
+    for kind in _MATRIX:
+        for gate in rows:
+            entry = _statement(kind, gate)
             if entry[0] == "shared":
                 pairs.append({"kind": kind, "gate": gate, "status": "shared", "shared_with": entry[1]})
             elif entry[0] == "not_applicable":
                 pairs.append({"kind": kind, "gate": gate, "status": "not_applicable", "reason": entry[1]})
             else:
                 cells += [make_cell(kind, gate, model) for model in entry]
+    return cells, pairs
+
+
+def _gate(name):
+    mode = name == "FG_MMQ_A_FUSE"
+    return {"name": name, "kind": "mode" if mode else "switch", "stage": "promoted", "bits": "other" if name in ("FG_MMQ", "FG_MMQ_Q6K_NB") else "same",
+            "needs": ["FG_MMQ"] if name != "FG_MMQ" else [], "env": None, "value": "2" if mode else "1", **({"modes": ["0", "1", "2"]} if mode else {})}
+
+
+def make_bundle():
+    """A proven bundle as a dict. Tests change it, then write it with write_bundle."""
+    rows = ["default", *GATES]
+    cells, pairs = _cells_and_pairs(rows)
     return {
         "schema": 1, "verdict": "proven", "reasons": [], "subject": "default", "hardware_class": "cpu",
         "device": {"class": "cpu", "name": "Example Processor 3000 @ 2.40GHz", "driver": "", "memory_bytes": 16 << 30,
@@ -74,8 +129,7 @@ def make_bundle():
         "build": {"version": "0.1.0", "commit": "0123456789abcdef0123456789abcdef01234567", "engine_hash": digest("engine"),
                   "defaults_hash": digest("defaults"), "dirty": False, "recipe": digest("recipe"), "sha256": digest("program"),
                   "toolchain": {"compiler": "GNU 12.2.0", "flags": "-O3 -DNDEBUG", "toolkit": "", "architectures": []}},
-        "gates": [{"name": g, "kind": "switch", "stage": "promoted", "bits": "other" if g == "FG_MMQ" else "same", "needs": [],
-                   "env": None, "value": "1"} for g in GATES],
+        "gates": [_gate(g) for g in GATES],
         "models": {m: {"model": {"sha256": digest(m), "architecture": "qwen2", "layers": 6, "width": 256, "vocabulary": 2048,
                                  "context": 1024, "tensors": {"f32": 37, "q4_K": 30}}} for m in _ALL},
         "hashes": {n: digest(n) for n in ("engine", "defaults", "suite", "matrix", "recipe")},
@@ -130,7 +184,7 @@ def write_bundle(folder, bundle):
 def bad_bundle(folder):
     """A refuted bundle with every outcome, hostile names, waivers, blind spots and raw files; written to `folder`."""
     bundle = make_bundle()
-    fork = ("prompt 'creation', step 7: snapshot chose 412 (margin 0.81), head chose 97 (margin 0.02); labels on head: mmq.q4_K.nb")
+    fork = ("prompt 'creation', step 2: the streams fork: snapshot chose token 13 (margin 0.81), head chose token 97 (margin 0.02)")
     end_cell(bundle, "greedy_contrast/FG_MMQ_RAW_NB/small-k", "fail", fork, category="fork", runs=["fail", "fail", "fail"])
     end_cell(bundle, "parity/FG_MMQ_RAW_NB/small-k", "fail", "q4_K_k512_out17 (y_int8): value 12 is <script>alert(1)</script>, expected 3",
              category="op", runs=["fail", "fail", "fail"])
@@ -149,8 +203,9 @@ def bad_bundle(folder):
     bundle["reasons"] = ["2 cells failed: greedy_contrast/FG_MMQ_RAW_NB/small-k, parity/FG_MMQ_RAW_NB/small-k",
                          "1 cell failed in some runs and not in others: liveness/FG_MMQ/small-q4_0",
                          "made with the fault 'nibbles_swapped', which is never a proof"]
-    for row, verdict in zip(bundle["rows"], ("unproven", "refuted", "unproven", "refuted")):
-        bundle["gate_verdicts"][row] = {"verdict": verdict, "reasons": [f"some cell of {row} did not pass"]}
+    for i, row in enumerate(bundle["rows"]):
+        bundle["gate_verdicts"][row] = {"verdict": "refuted" if row in ("FG_MMQ", "FG_MMQ_RAW_NB") else "unproven",
+                                        "reasons": [f"some cell of {row} did not pass"]}
     bundle["complete"] = False
     bundle["fault"] = "nibbles_swapped"
     bundle["build"]["dirty"] = True
@@ -158,7 +213,9 @@ def bad_bundle(folder):
         {"cell": "memory_two_way/FG_MMQ/small-k", "class": "cpu", "issue": "#12", "owner": "ada", "reason": "the cache is freed a step late", "expires": "2027-01-31", "expired": False},
         {"cell": "parity/FG_MMQ/small-k", "class": "cpu", "issue": "#7", "owner": "bob", "reason": "an older one", "expires": "2026-11-01", "expired": True}]
     bundle["blind_spots"] = [{"phase": "prefill", "op": "matmul", "label": "gemm.f16.q6_K", "count": 9}]
-    attach(folder, bundle, "greedy_contrast/FG_MMQ_RAW_NB/small-k", "streams.json", b'{"head": {}, "snapshot": {}}\n')
+    forked = arms((11, 12, 97, 14), " and the moon was up")
+    attach(folder, bundle, "greedy_contrast/FG_MMQ_RAW_NB/small-k", "streams.json", json.dumps(forked).encode())
+    attach(folder, bundle, "greedy_contrast/default/small-k", "streams.json", json.dumps(arms(variables={})).encode())
     gone = attach(folder, bundle, "liveness/FG_MMQ/small-q4_0", "labels.json", b"{}\n")
     os.remove(gone)
     write_bundle(folder, bundle)

@@ -16,7 +16,7 @@ import jinja2
 from markupsafe import Markup
 
 import bundle_view
-import measures
+import memory
 import plots
 import text_forms as forms
 from bundle_file import BundleError, RawFolder, load_bundle
@@ -29,14 +29,30 @@ def render(folder):
     """The page of the bundle in `folder`, as text. BundleError says what is wrong with it."""
     view = bundle_view.BundleView(load_bundle(folder), RawFolder(folder))
     environment = jinja2.Environment(loader=jinja2.FileSystemLoader(_HERE), autoescape=True, undefined=jinja2.StrictUndefined,
-                                     trim_blocks=True, lstrip_blocks=True, keep_trailing_newline=True)
-    environment.filters.update(mib=forms.mib, signed_mib=forms.signed_mib, seconds=forms.seconds)
+                                     trim_blocks=True, lstrip_blocks=True, keep_trailing_newline=True, finalize=_bounded)
+    environment.filters.update(mib=forms.mib, signed_mib=forms.signed_mib, seconds=forms.seconds, number=forms.number, cut=forms.cut,
+                               plain=forms.plain, percent=forms.percent, breakable=breakable)
     with open(os.path.join(_HERE, "page.css"), encoding="utf-8") as file:
         css = Markup(file.read())
-    plot = ""
-    if view.memory.groups:
-        plot = plots.memory_both_ways(view.memory.groups, view.memory.categories, measures.spoken_memory(view.memory))
-    return environment.get_template("page.html.j2").render(view=view, css=css, memory_plot=plot)
+    return environment.get_template("page.html.j2").render(view=view, css=css, memory_plots=memory_plots(view.memory), swatch=plots.swatch)
+
+
+def _bounded(value):
+    """Whatever the templates print: a text of a bundle is never longer than a reader can bear."""
+    return forms.cut(value) if isinstance(value, str) and not isinstance(value, Markup) else value
+
+
+def breakable(name):
+    """FG_MMQ_RAW may be broken after its underscores."""
+    return Markup("_<wbr>").join(forms.cut(name, 200).split("_"))
+
+
+def memory_plots(table):
+    """One plot a gate, all of one scale."""
+    ends = [end for _, pairs in table.groups for pair in pairs for side in (pair.on, pair.off)
+            for end in (side.total, side.system_anonymous) if forms.is_number(end)]
+    return [plots.memory_of_gate(pairs, table.categories, memory.spoken(forms.cut(gate, 80), pairs[: plots.MOST_PAIRS]), max(ends), f"m{i}-")
+            for i, (gate, pairs) in enumerate(table.groups)]
 
 
 def replace_file(path, text):

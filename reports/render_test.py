@@ -17,7 +17,12 @@ import render
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 # Elements that have no end.
-VOID = {"meta", "br", "hr", "img", "link", "input"}
+VOID = {"meta", "br", "hr", "img", "link", "input", "wbr"}
+# What a paragraph cannot hold: the parser would end it there.
+BLOCKS = {"p", "div", "ul", "ol", "dl", "table", "section", "details", "blockquote", "pre", "h1", "h2", "h3", "h4", "nav", "header", "footer", "main"}
+PARENTS = {"li": {"ul"}, "tr": {"thead", "tbody"}, "td": {"tr"}, "th": {"tr"}, "thead": {"table"}, "tbody": {"table"}, "caption": {"table"},
+           "summary": {"details"}, "dt": {"div"}, "dd": {"div"}}
+CHILDREN = {"ul": {"li"}, "table": {"caption", "thead", "tbody"}, "thead": {"tr"}, "tbody": {"tr"}, "tr": {"th", "td"}, "dl": {"div"}}
 
 
 class Page(HTMLParser):
@@ -31,10 +36,21 @@ class Page(HTMLParser):
 
     def handle_starttag(self, tag, attrs):
         self.tags.append((tag, dict(attrs)))
+        self._nest(tag, [name for name, _ in attrs])
         self.attributes += [(tag, name, value or "") for name, value in attrs]
         self.ids += [value for name, value in attrs if name == "id"]
         if tag not in VOID:
             self.open.append(tag)
+
+    def _nest(self, tag, names):
+        """Books what HTML does not allow to stand there."""
+        parent = self.open[-1] if self.open else ""
+        inside = set(self.open)
+        wrong = (tag in PARENTS and parent not in PARENTS[tag] or parent in CHILDREN and tag not in CHILDREN[parent]
+                 or tag in BLOCKS and inside & {"p", "span", "code", "b", "summary", "h2", "h3"} or tag == "a" and "a" in inside
+                 or len(names) != len(set(names)))
+        if wrong:
+            self.unbalanced.append((f"<{tag}> in {self.open}", self.getpos()))
 
     def handle_startendtag(self, tag, attrs):
         self.handle_starttag(tag, attrs)
@@ -70,6 +86,7 @@ class Whole(RenderTest):
     def check(self, page, cells):
         self.assertEqual(page.unbalanced, [])
         self.assertEqual(page.open, [])
+        self.assertTrue(self.source.startswith("<!DOCTYPE html>\n<html lang="))
         self.assertEqual(len(page.ids), len(set(page.ids)))
         for cell in cells:
             self.assertIn(cell, page.words())
@@ -92,9 +109,11 @@ class Whole(RenderTest):
         self.check(page, [f"{c['kind']}/{c['gate']}/{c['model']}" for c in bundle["cells"]])
         self.check_self_contained(page)
         words = page.words()
-        for text in ("✓ proven", "41 cells: 41 pass", "Example Processor 3000 @ 2.40GHz", "0123456789ab clean", "shared with default : pass",
-                     "n/a its bits differ; the lattice holds it on and varies the rest", "promoted, other bits", "11 plain, avx2 1 3 64 61",
-                     "None listed", "flipgate verify OUT", "GNU 12.2.0", "FG_THREADS", bundle["content_sha256"], bundle["hashes"]["suite"]):
+        for text in ("✓ proven", "73 cells: 73 pass", "Example Processor 3000 @ 2.40GHz", "0123456789ab clean", "shared with default : pass",
+                     "n/a its bits differ; the lattice holds it on and varies the rest", "promoted, other bits", "96 plain, avx2 1 20 64 61",
+                     "No blind spot is listed", "FG_MMQ_A_FUSE needs MMQ promoted 2 (mode) same 9 of 9", "at most 0.0020000", "FG_MMQ_A_FUSE=2 FG_MMQ_A_FUSE=1 weight_mix",
+                     "blk.1.attn_q: the plane is that of another node backstop/FG_MMQ_A_FUSE/small-k , refusals.stale plane", "nothing set 4 44 2",
+                     "matmul mmq.q4_K.nb 900 124 0", "on planes = 0 0 0", "f16_cache −9.50", "A pass says:", "flipgate verify OUT", "GNU 12.2.0", "FG_THREADS", bundle["content_sha256"], bundle["hashes"]["suite"]):
             self.assertIn(text, words)
         for text in ("Fault planted", "The run was cut off", "contradicts itself", "Why it is", "A part of the matrix"):
             self.assertNotIn(text, words)
@@ -105,12 +124,21 @@ class Whole(RenderTest):
         self.check(page, [f"{c['kind']}/{c['gate']}/{c['model']}" for c in bundle["cells"]] + bundle["pending"])
         self.check_self_contained(page)
         words = page.words()
-        for text in ("✗ refuted", "Fault planted: nibbles_swapped", "The run was cut off 2 cells of 41", "0123456789ab dirty", "✗ fail waived",
+        for text in ("✗ refuted", "Fault planted: nibbles_swapped", "The run was cut off 2 cells of 73", "0123456789ab dirty", "✗ fail waived",
                      "≈ flaky", "∅ unsupported", "– skipped", "! error", "… pending", "Runs fail, fail, pass", "2026-11-01 expired",
-                     "labels.json is missing", "streams.json , 29 B, intact:", "gemm.f16.q6_K matmul prefill 9",
-                     "prompt 'creation', step 7: snapshot chose 412"):
+                     "labels.json is missing", "streams.json, 2.2 KiB, intact", "1 blind spot", "gemm.f16.q6_K matmul prefill blind spot 9×",
+                     "What to do: See Forks for the step.", "flipgate run --cell quality/FG_MMQ/small-q4_0"):
             self.assertIn(text, words)
-        self.assertEqual(words.count("✗ fail waived"), 2)  # in the matrix and at the cell
+        self.assertEqual(words.count("✗ fail waived") + words.count("✗ fail small-k waived"), 2)  # in the matrix and at the cell
+
+    def test_a_fork_is_drawn_as_two_rows_of_tokens(self):
+        bundle_testing.bad_bundle(self.folder)
+        words = self.page().words()
+        for text in ("Where streams forked greedy_contrast/FG_MMQ_RAW_NB/small-k ✗ fail the streams fork at step 2 of prompt creation",
+                     "step 0 1 ✗ 2 3 snapshot 11 12 13 14 head 11 12 97 14", "head chose 97 before 7 margin 1.25", "text and the moon was up",
+                     "Only snapshot dispatched prefill mmq.q4_K.nb", "Only head dispatched prefill mmq.q4_K.raw", "variables FG_MMQ=1 FG_MMQ_RAW=0"):
+            self.assertEqual(words.count(text), 1 if "forked" in text else 2, text)  # in its section and at the cell
+        self.assertEqual(self.source.count('<td class="at">'), 4)
 
     def test_unproven_error_and_a_part(self):
         bundle = bundle_testing.make_bundle()
@@ -134,15 +162,44 @@ class Whole(RenderTest):
         bundle = bundle_testing.make_bundle()
         bundle["cells"] = [c for c in bundle["cells"] if c["kind"] != "memory_two_way"]
         page = self.page(bundle)
-        self.assertNotIn("svg", {tag for tag, _ in page.tags})
+        self.assertNotIn("plot", [a.get("class") for tag, a in page.tags if tag == "svg"])
         self.assertIn("No cell of this run measured memory.", page.words())
 
     def test_a_bundle_without_any_cell(self):
         bundle = bundle_testing.make_bundle()
         bundle.update(cells=[], pairs=[], models={}, verdict="unproven", gates=[], device={}, build={}, variables={})
         page = self.page(bundle)
-        self.assertEqual(page.unbalanced, [])
-        self.assertIn("0 cells", page.words())
+        self.check(page, [])
+        for text in ("0 cells", "No cell has ended.", "No figures of the lattice", "No cell of this run names a label", "No cell of this run tells a refusal"):
+            self.assertIn(text, page.words())
+
+    def test_a_bundle_of_nothing_but_its_version(self):
+        with open(os.path.join(self.folder, "bundle.json"), "w", encoding="utf-8") as file:
+            file.write('{"schema": 1}')
+        page = self.page()
+        self.check(page, [])
+        for text in ("? no verdict", "subject missing on class missing", "This bundle is not as a bundle should be", "lacks the member 'cells'",
+                     "no model was loaded"):
+            self.assertIn(text, page.words())
+
+    def test_every_member_of_a_wrong_type(self):
+        for odd in (5, "text", None, [5, [], {}], {"a": {"b": [1]}}):
+            bundle = {name: odd for name in bundle_testing.make_bundle()} | {"schema": 1}
+            bundle["cells"] = [odd, {name: odd for name in bundle_testing.make_bundle()["cells"][0]}]
+            with open(os.path.join(self.folder, "bundle.json"), "w", encoding="utf-8") as file:
+                json.dump(bundle, file)
+            page = self.page()
+            self.assertEqual(page.unbalanced, [])
+            self.assertIn("This bundle is not as a bundle should be", page.words())
+
+    def test_figures_of_a_wrong_type_and_missing_ones(self):
+        bundle = bundle_testing.make_bundle()
+        bundle_testing.find_cell(bundle, "quality/default/small-k")["figures"] = {"positions": "many", "kl_mean_nats": None, "tolerances": 3}
+        bundle_testing.find_cell(bundle, "parity/default/small-k")["figures"] = {"ops": [1, 2], "path": 7, "op_deviation": {"noise": "x", "rounding": 1, "bug": 0}}
+        words = self.page(bundle).words()
+        self.assertIn("default small-k many null missing missing missing missing bitwise ✓ pass", words)
+        self.assertIn("default small-k 1, 2 missing missing missing 7 missing missing missing ✓ pass", words)
+        self.assertIn("all x 1 0", words)
 
     def test_a_contradiction_is_said(self):
         bundle = bundle_testing.make_bundle()
@@ -164,11 +221,21 @@ class Whole(RenderTest):
         self.page(bundle)
         self.assertEqual(self.source, first)
 
+    def test_and_so_does_another_process(self):
+        bundle_testing.bad_bundle(self.folder)
+        pages = []
+        for seed in ("1", "2"):
+            subprocess.run([sys.executable, os.path.join(HERE, "render.py"), self.folder], check=True, capture_output=True, timeout=120,
+                           env={**os.environ, "PYTHONHASHSEED": seed, "PYTHONDONTWRITEBYTECODE": "1"})
+            with open(os.path.join(self.folder, "report.html"), encoding="utf-8") as file:
+                pages.append(file.read())
+        self.assertEqual(pages[0], pages[1])
+
 
 class Hostile(RenderTest):
     ATTACK = "\"'><script>alert(1)</script><img src=x onerror=alert(1)>{{ 7*7 }}{% raw %}&amp;</style></svg>"
 
-    # What the page looks up, so that the rest is still shown; another word is refused (bundle_view_test.py).
+    # What the page looks up, so that the rest is still shown; another word is doubted (bundle_view_test.py).
     WORDS = {"kind", "outcome", "runs", "status", "verdict", "pending"}
 
     def poison(self, value):
@@ -177,6 +244,46 @@ class Hostile(RenderTest):
         if isinstance(value, list):
             return [self.poison(v) for v in value]
         return value + self.ATTACK if isinstance(value, str) else value
+
+    def attach_poison(self, bundle):
+        """Raw evidence of each form, whose every text attacks."""
+        cell = bundle["cells"][0]
+        name = f"{cell['kind']}/{cell['gate']}/{cell['model']}"
+        cell["outcome"], cell["attachments"] = "fail", []
+        values = [self.poison(bundle_testing.arms((1, 2), "x")), {self.ATTACK: {self.ATTACK: [self.ATTACK, {self.ATTACK: self.ATTACK}]}},
+                  [{"from": self.ATTACK, "to": self.ATTACK, "reason": self.ATTACK}], {"labels": {"prefill": {self.ATTACK: 1}, "decode": {}}},
+                  {"refusals": [self.ATTACK], self.ATTACK: {"noise": 1, "rounding": 1, "bug": 1}},
+                  {"sets": [{"labels": [self.ATTACK], "combinations": [self.ATTACK]}], "d": {self.ATTACK: "0" * 64, "b": "1" * 64}}]
+        for i, data in enumerate([json.dumps(v).encode() for v in values] + [self.ATTACK.encode()]):
+            bundle_testing.attach(self.folder, bundle, name, self.ATTACK + str(i), data)
+
+    def test_huge_texts_are_cut_and_say_how_long_they_were(self):
+        bundle = bundle_testing.make_bundle()
+        huge = "x" * 300000
+        bundle.update(subject=huge, reasons=[huge], selection=[huge])
+        bundle["device"]["name"] = bundle["build"]["commit"] = bundle["build"]["toolchain"]["flags"] = huge
+        bundle["rows"].append(huge)
+        bundle["gates"].append({"name": huge, "stage": huge, "bits": huge, "needs": [huge]})
+        for cell in bundle["cells"][:3]:
+            cell.update(reason=huge, agreement=huge, labels=[huge], model=huge + cell["model"], category=huge)
+            cell["figures"] = {huge: huge, "deep": {huge: [huge] * 3}, "degradations": [{"from": huge, "to": huge, "reason": huge}], "refusal": huge}
+        cell = bundle["cells"][0]
+        bundle_testing.attach(self.folder, bundle, f"{cell['kind']}/{cell['gate']}/{cell['model']}", huge, json.dumps({"t": huge, huge: [huge]}).encode())
+        page = self.page(bundle)
+        self.assertEqual(page.unbalanced, [])
+        self.assertIn("(cut here, 300,000 characters in all)", page.words())
+        self.assertNotIn("x" * 4500, self.source)
+        self.assertLess(len(self.source), 1500000)
+
+    def test_many_of_everything_stay_bearable(self):
+        bundle = bundle_testing.make_bundle()
+        bundle_testing.attach(self.folder, bundle, "optout/default/small-k", "many.json",
+                              json.dumps({f"m{i}": [{"n": j} for j in range(500)] for i in range(300)}).encode())
+        bundle["blind_spots"] = [{"phase": "prefill", "op": "x", "label": f"l{i}", "count": i} for i in range(2000)]
+        page = self.page(bundle)
+        self.assertEqual(page.unbalanced, [])
+        for text in ("440 more rows are in the raw file", "260 more parts are in the raw file.", "1940 more stand in the table", "more labels are in bundle.json"):
+            self.assertIn(text, page.words())
 
     def test_every_text_of_the_bundle_is_a_text_on_the_page(self):
         poisoned = self.poison(bundle_testing.bad_bundle(self.folder))
@@ -187,6 +294,7 @@ class Hostile(RenderTest):
             cell["figures"][self.ATTACK] = 1
             if "on" in cell["figures"]:
                 cell["figures"]["on"]["now"][self.ATTACK] = 1 << 20
+        self.attach_poison(poisoned)
         page = self.page(poisoned)
         self.assertEqual(page.unbalanced, [])
         self.assertFalse({tag for tag, _ in page.tags} & {"script", "img"})
@@ -209,10 +317,28 @@ class Readable(RenderTest):
         for tag, attributes in page.tags:
             if tag == "th":
                 self.assertIn(attributes.get("scope"), ("row", "col"))
-        plot = next(a for tag, a in page.tags if tag == "svg")
-        self.assertEqual(plot["role"], "img")
-        self.assertIn("FG_MMQ on small-k: 9.3 MiB with the gate on, 18.8 MiB off", plot["aria-label"])
+        plots = [a for tag, a in page.tags if tag == "svg"]
+        self.assertTrue(all(a["role"] == "img" and a["aria-label"] for a in plots))
+        self.assertTrue(any("Memory held with FG_MMQ on and off. small-k: on 9.3 MiB" in a["aria-label"] for a in plots))
+        self.assertTrue(any(a["aria-label"] == "noise 17,920 (97.2 %), rounding 512 (2.8 %), bug 0 (0.0 %)" for a in plots))
+        for tag, a in page.tags:  # what scrolls can be reached without a mouse
+            if a.get("class", "").startswith("scroll"):
+                self.assertEqual((a["tabindex"], a["role"], bool(a["aria-label"])), ("0", "region", True))
         self.assertEqual(next(a for tag, a in page.tags if tag == "html")["lang"], "en")
+
+    def test_colour_is_never_the_only_sign(self):
+        bundle_testing.bad_bundle(self.folder)
+        boxes = re.findall(r'<li><a href="#[^"]*" class="is-(\w+)">(.*?)</a>', self.page() and self.source, re.S)
+        self.assertEqual(len(boxes), bundle_testing.CELLS)
+        for word, content in boxes:
+            self.assertRegex(content, rf'aria-hidden="true">[^<]</span>\s*<span class="word[^"]*">{word}</span>')
+
+    def test_a_link_leads_into_its_details(self):
+        """A browser opens the <details> that holds the target of a link, so the target must be inside."""
+        page = self.page(bundle_testing.make_bundle())
+        at = page.tags.index(("div", {"class": "body", "id": "parity/default/small-k"}))
+        self.assertIn("details", [tag for tag, _ in page.tags[:at]][-20:])
+        self.assertEqual(self.source.count('<details class="cell"'), bundle_testing.CELLS)
 
     def test_contrast(self):
         with open(os.path.join(HERE, "page.css"), encoding="utf-8") as file:
@@ -265,13 +391,14 @@ class Command(RenderTest):
 
     def test_a_refusal_is_one_line_and_leaves_the_old_page(self):
         bundle = bundle_testing.make_bundle()
-        del bundle["rows"]
+        bundle["schema"] = 2
         bundle_testing.write_bundle(self.folder, bundle)
         page = os.path.join(self.folder, "report.html")
         with open(page, "w", encoding="utf-8") as file:
             file.write("old")
         result = self.run_command(self.folder)
-        self.assertEqual((result.returncode, result.stdout, result.stderr), (2, "", "render.py: bundle.json: lacks the member 'rows'\n"))
+        self.assertEqual((result.returncode, result.stdout, result.stderr), (2, "", "render.py: bundle.json: schema version 2 is unknown, this page reads version 1; "
+                                                                                   "render it with the revision that wrote it\n"))
         with open(page, encoding="utf-8") as file:
             self.assertEqual(file.read(), "old")
 

@@ -1,53 +1,100 @@
-"""How figures are written on the page. A figure that is missing or of another type is a dash."""
+"""How figures are written on the page. What is missing says so; what has another type stays a text."""
 
-NONE = "–"  # en dash
-
+NONE = "–"  # en dash: nothing to tell
 MIB = 1024.0 * 1024.0
+
+# Longest text of a bundle that the page repeats; of a figure in a table.
+LONGEST, LONGEST_FIGURE = 2000, 80
+
+
+class _Missing:
+    """Stands where a bundle lacks a member; JSON's null is a value of its own."""
+
+    def __str__(self):
+        return "missing"
+
+    __repr__ = __str__
+
+    def __bool__(self):
+        return False
+
+
+MISSING = _Missing()
 
 
 def is_number(value):
     return isinstance(value, (int, float)) and not isinstance(value, bool)
 
 
+def cut(text, most=LONGEST):
+    """The text, or its beginning and how long it is."""
+    return text if len(text) <= most else f"{text[:most]}… (cut here, {len(text):,} characters in all)"
+
+
+def shown(value, form):
+    """A number in its form; any other value as the text that it is."""
+    return form(value) if is_number(value) else cut(scalar(value), LONGEST_FIGURE)
+
+
 def number(value):
     """1234567 -> "1,234,567"; 0.00123456789 -> "0.00123457"."""
-    if not is_number(value):
-        return NONE
-    return f"{value:,}" if isinstance(value, int) else f"{value:.6g}"
+    return shown(value, lambda v: f"{v:,}" if isinstance(v, int) else f"{v:.6g}")
 
 
 def mib(value, digits=2):
-    return f"{value / MIB:,.{digits}f}" if is_number(value) else NONE
+    return shown(value, lambda v: f"{v / MIB:,.{digits}f}")
 
 
 def signed_mib(value):
-    if not is_number(value):
-        return NONE
-    text = f"{value / MIB:+,.2f}"
-    return "0.00" if text in ("+0.00", "-0.00") else text.replace("-", "\u2212")
+    def form(v):
+        text = f"{v / MIB:+,.2f}"
+        return "0.00" if text in ("+0.00", "-0.00") else text.replace("-", "\u2212")
+    return shown(value, form)
 
 
 def size(value):
-    """A file's size in the unit that reads best."""
-    if not is_number(value):
-        return NONE
-    for unit, scale in (("MiB", MIB), ("KiB", 1024.0)):
-        if value >= scale:
-            return f"{value / scale:,.1f} {unit}"
-    return f"{value:,} B"
+    """A number of bytes in the unit that reads best."""
+    def form(v):
+        for unit, scale in (("GiB", MIB * 1024), ("MiB", MIB), ("KiB", 1024.0)):
+            if abs(v) >= scale:
+                return f"{v / scale:,.1f} {unit}"
+        return f"{v:,} B"
+    return shown(value, form)
 
 
 def seconds(value):
-    return f"{value:,.2f}" if is_number(value) else NONE
+    return shown(value, lambda v: f"{v:,.2f}")
 
 
 def percent(value):
-    return f"{100 * value:.2f} %" if is_number(value) else NONE
+    return shown(value, lambda v: f"{100 * v:.2f} %")
+
+
+def nats(value):
+    """Small and to be compared by eye: as many places in each row."""
+    return shown(value, lambda v: f"{v:.7f}")
+
+
+def share(part, whole):
+    """part of whole in percent; rounds neither up to all nor down to nothing."""
+    if not (is_number(part) and is_number(whole) and whole > 0):
+        return NONE
+    value = 100 * part / whole
+    if 0 < value < 0.05:
+        return "<0.1 %"
+    if 99.95 <= value < 100:
+        return ">99.9 %"
+    return f"{value:.1f} %"
 
 
 def count_of(n, word):
     """1, "cell" -> "1 cell"; 2 -> "2 cells"."""
     return f"{n:,} {word}" if n == 1 else f"{n:,} {word}s"
+
+
+def plain(name):
+    """free_steps -> "free steps"."""
+    return name.replace("_", " ")
 
 
 def flat(value, path=""):
@@ -64,8 +111,14 @@ def flat(value, path=""):
 def scalar(value):
     if value is None:
         return "null"
+    if value is MISSING:
+        return str(MISSING)
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, str):
         return value
-    return number(value) if is_number(value) else "empty"
+    if is_number(value):
+        return number(value)
+    if not value:
+        return "empty"
+    return ", ".join(f"{path} {text}" if path else text for path, text in flat(value))
