@@ -20,5 +20,6 @@ void MmqQ4KNibblePlain(const MmqArgs& args, Range outs, KernelFault fault);
 void MmqQ4KNibbleAvx2(const MmqArgs& args, Range outs, KernelFault fault);
 void MmqQ6KNibblePlain(const MmqArgs& args, Range outs, KernelFault fault);
 void MmqQ6KNibbleAvx2(const MmqArgs& args, Range outs, KernelFault fault);
+void MmqQ6KNibbleAvx512(const MmqArgs& args, Range outs, KernelFault fault);
 
 }  // namespace fg
