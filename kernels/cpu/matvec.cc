@@ -27,8 +27,9 @@ void MatvecFloat(CpuLevel level, TensorType type, const void* w, const float* x,
     case CpuLevel::kPlain:
       return MatvecFloatPlain(type, w, x, k, bias, outs, y);
     case CpuLevel::kAvx2:
-    case CpuLevel::kAvx512:
       return MatvecFloatAvx2(type, w, x, k, bias, outs, y);
+    case CpuLevel::kAvx512:
+      return MatvecFloatAvx512(type, w, x, k, bias, outs, y);
   }
 }
 

@@ -46,6 +46,25 @@ inline void StoreWide(const WideGroup& group, __m512 acc, const float* bias, flo
   _mm512_mask_storeu_ps(y, group.valid, acc);
 }
 
+// Asks for the weights that come a group later, a share at each step, in the order of memory: a
+// single rising stream, which the processor's own prefetcher follows. Without it 16 rows at once
+// are read at half the speed of a plain read, with it at 95 %.
+class Ahead {
+ public:
+  Ahead(const void* group, int64_t group_bytes)
+      : at_(static_cast<const char*>(group) + (group_bytes > kLeast ? group_bytes : kLeast)) {}
+  template <int64_t kBytes>
+  void Step() {
+    // To the second-level cache: a group of long rows is larger than the first.
+    for (int64_t i = 0; i < kBytes; i += 64) _mm_prefetch(at_ + i, _MM_HINT_T1);
+    at_ += kBytes;
+  }
+
+ private:
+  static constexpr int64_t kLeast = 8192;
+  const char* at_;
+};
+
 inline __m512i Load64(const void* p) { return _mm512_loadu_si512(p); }
 
 // 16 bytes at p in each 128-bit lane, 32 bytes in each half.

@@ -19,5 +19,7 @@ void MatvecFloatPlain(TensorType type, const void* w, const float* x, int64_t k,
                       Range outs, float* y);
 void MatvecFloatAvx2(TensorType type, const void* w, const float* x, int64_t k, const float* bias,
                      Range outs, float* y);
+void MatvecFloatAvx512(TensorType type, const void* w, const float* x, int64_t k, const float* bias,
+                       Range outs, float* y);
 
 }  // namespace fg

@@ -8,21 +8,6 @@ namespace {
 // of four values; a transposing reduction then brings each output's sum to its own lane, where its
 // chain runs. The offset of the codes is in the accumulator from the start.
 
-// Asks for the 16 rows that come next, a share of them at each step, in the order of memory: a
-// single rising stream, which the processor's own prefetcher follows further ahead.
-class Ahead {
- public:
-  Ahead(const WideGroup& group, int64_t row_bytes) : at_(group.row[0] + kWide * row_bytes) {}
-  template <int kBytes>
-  void Step() {
-    for (int i = 0; i < kBytes; i += 64) _mm_prefetch(at_ + i, _MM_HINT_T0);
-    at_ += kBytes;
-  }
-
- private:
-  const uint8_t* at_;
-};
-
 // Words that vpmaddwd turns a chunk's two sums into -offset * sum with: all of it in lane 0 of each
 // 128 bits, whose four lanes are added up later.
 __m512i OffsetOfChunk(int offset) {
@@ -89,7 +74,7 @@ struct Blocks32 {
   static __m512 Dot(const WideGroup& group, int64_t row_bytes, const ActivationChunk* a,
                     int64_t k) {
     const __m512i offset_words = OffsetOfChunk(Type::kOffset);
-    Ahead ahead(group, row_bytes);
+    Ahead ahead(group.row[0], kWide * row_bytes);
     __m512 acc = _mm512_setzero_ps();
     for (int64_t c = 0; c < k / kBlock32; ++c) {
       const int64_t offset = c * Type::kBytes;
@@ -119,6 +104,8 @@ __m512 ByteToF32(__m512i v) {
 }
 
 struct Q4_K {
+  static constexpr int64_t kBytes = sizeof(BlockQ4_K);
+
   // What the chains of 16 outputs need of a super-block.
   struct Scales {
     __m512 d, minus_dmin;
@@ -156,13 +143,15 @@ struct Q4_K {
 
   // isum of the four sub-blocks whose codes begin at `offset`; a: their chunks.
   static void ChunkSums(const WideGroup& group, int64_t offset, const ActivationChunk* a,
-                        __m512i isum[4]) {
+                        __m512i isum[4], Ahead* ahead) {
     const __m512i even = Load32x2(a[0].q, a[2].q), odd = Load32x2(a[1].q, a[3].q);
     const __m512i low_bits = _mm512_set1_epi8(15);
     const __m512i high_bits = _mm512_set1_epi8(static_cast<char>(0xF0));
     const __m512i zero = _mm512_setzero_si512();
     __m512i low[4], high[4];
+#pragma GCC unroll 4
     for (int g = 0; g < 4; ++g) {
+      ahead->Step<kWide * kBytes / 8>();
       __m512i l[4], h[4];
       for (int i = 0; i < 4; ++i) {
         const __m512i packed = Load64(group.row[4 * g + i] + offset);
@@ -189,16 +178,15 @@ struct Q4_K {
 
   static __m512 Dot(const WideGroup& group, int64_t row_bytes, const ActivationChunk* a,
                     int64_t k) {
-    Ahead ahead(group, row_bytes);
+    Ahead ahead(group.row[0], kWide * row_bytes);
     __m512 acc = _mm512_setzero_ps();
     for (int64_t s = 0; s < k / kSuperBlock; ++s, a += 8) {
-      const int64_t offset = s * static_cast<int64_t>(sizeof(BlockQ4_K));
-      ahead.Step<kWide * sizeof(BlockQ4_K)>();
+      const int64_t offset = s * kBytes;
       const Scales scales = Decode(group, offset);
       for (int half = 0; half < 2; ++half) {
         __m512i isum[4];
         const ActivationChunk* chunk = a + 4 * half;
-        ChunkSums(group, offset + 16 + 64 * half, chunk, isum);
+        ChunkSums(group, offset + 16 + 64 * half, chunk, isum, &ahead);
         acc = Add<0>(acc, isum[0], scales, half, chunk[0]);
         acc = Add<1>(acc, isum[1], scales, half, chunk[1]);
         acc = Add<2>(acc, isum[2], scales, half, chunk[2]);
@@ -210,6 +198,8 @@ struct Q4_K {
 };
 
 struct Q6_K {
+  static constexpr int64_t kBytes = sizeof(BlockQ6_K);
+
   // Byte j of each lane, signed, as f32.
   template <int j>
   static __m512 SignedByteToF32(__m512i v) {
@@ -228,7 +218,7 @@ struct Q6_K {
   // Lane o of sums[2c + p] = row o's sum over part p of chunk c = 0..3 of the half of the
   // super-block whose codes begin at `low_at` and `high_at`; a: the chunks.
   static void HalfSums(const WideGroup& group, int64_t low_at, int64_t high_at,
-                       const ActivationChunk* a, __m512i sums[8]) {
+                       const ActivationChunk* a, __m512i sums[8], Ahead* ahead) {
     // Low nibbles are chunks 0 and 1, high ones 2 and 3.
     const __m512i first = Load32x2(a[0].q, a[1].q), second = Load32x2(a[2].q, a[3].q);
     const __m512i start0 = Start(a[0], a[1]), start1 = Start(a[2], a[3]);
@@ -236,17 +226,19 @@ struct Q6_K {
     const __m512i up = _mm512_inserti64x4(_mm512_set1_epi32(4), _mm256_set1_epi32(2), 1);
     const __m512i down = _mm512_inserti64x4(_mm512_setzero_si512(), _mm256_set1_epi32(2), 1);
     __m512i low[4], high[4];
+#pragma GCC unroll 4
     for (int g = 0; g < 4; ++g) {
+      ahead->Step<kWide * kBytes / 8>();
       __m512i l[4], h[4];
       for (int i = 0; i < 4; ++i) {
         const uint8_t* row = group.row[4 * g + i];
         const __m512i ql = Load64(row + low_at), qh = Repeat32(row + high_at);
-        // Bits 0-3 of the first, the others of the second operand (0xCA: a ? b : c).
+        // Bits 0-3 of the first, the others of the second operand (0xD8: c ? b : a).
         const __m512i n0 = _mm512_and_si512(
-            _mm512_ternarylogic_epi32(four, ql, _mm512_sllv_epi32(qh, up), 0xCA), six);
+            _mm512_ternarylogic_epi32(_mm512_sllv_epi32(qh, up), ql, four, 0xD8), six);
         const __m512i n1 =
-            _mm512_and_si512(_mm512_ternarylogic_epi32(four, _mm512_srli_epi32(ql, 4),
-                                                       _mm512_srlv_epi32(qh, down), 0xCA),
+            _mm512_and_si512(_mm512_ternarylogic_epi32(_mm512_srlv_epi32(qh, down),
+                                                       _mm512_srli_epi32(ql, 4), four, 0xD8),
                              six);
         l[i] = _mm512_dpbusd_epi32(start0, n0, first);
         h[i] = _mm512_dpbusd_epi32(start1, n1, second);
@@ -284,11 +276,10 @@ struct Q6_K {
 
   static __m512 Dot(const WideGroup& group, int64_t row_bytes, const ActivationChunk* a,
                     int64_t k) {
-    Ahead ahead(group, row_bytes);
+    Ahead ahead(group.row[0], kWide * row_bytes);
     __m512 acc = _mm512_setzero_ps();
     for (int64_t s = 0; s < k / kSuperBlock; ++s, a += 8) {
-      const int64_t offset = s * static_cast<int64_t>(sizeof(BlockQ6_K));
-      ahead.Step<kWide * sizeof(BlockQ6_K)>();
+      const int64_t offset = s * kBytes;
       __m512i scales[4];
       for (int i = 0; i < 4; ++i) scales[i] = Load16x4(group, i, offset + 192);
       TransposeIn128(scales);
@@ -297,7 +288,7 @@ struct Q6_K {
       for (int half = 0; half < 2; ++half) {
         __m512i sums[8];
         const ActivationChunk* chunk = a + 4 * half;
-        HalfSums(group, offset + 64 * half, offset + 128 + 32 * half, chunk, sums);
+        HalfSums(group, offset + 64 * half, offset + 128 + 32 * half, chunk, sums, &ahead);
         acc = Add<0>(acc, sums, scales[2 * half], d, chunk[0]);
         acc = Add<2>(acc, sums + 2, scales[2 * half], d, chunk[1]);
         acc = Add<0>(acc, sums + 4, scales[2 * half + 1], d, chunk[2]);
