@@ -42,9 +42,8 @@ void RmsNormTiles(CpuLevel level, const float* x, const float* w, int64_t rows, 
   for (int64_t t = tiles.begin; t < tiles.end; ++t) {
     const int64_t first = t * kTileRows;
     float scale[kTileRows] = {};
-    for (int64_t row = first; row < std::min(first + kTileRows, rows); ++row) {
-      scale[row - first] = RmsNormScale(level, x + row * n, n, eps);
-    }
+    const int64_t live = std::min<int64_t>(kTileRows, rows - first);
+    RmsNormScales(level, x + first * n, n, live, n, eps, scale);
     ProduceTile(level, t, rows, n, y, plane, fault,
                 [&](int64_t row, int64_t i, int64_t count, float* out) {
                   RmsNormApply(level, x + row * n + i, w + i, count, scale[row - first], out);

@@ -11,9 +11,10 @@ namespace fg {
 void RmsNorm(CpuLevel level, const float* x, int64_t ldx, const float* w, int64_t rows, int64_t n,
              float eps, float* y, int64_t ldy);
 
-// The two halves of it for one row, for those who make a row piece by piece: s of x[n], and
+// The two halves of it, for those who make a row piece by piece: s[rows], and for one row
 // y[i] = (x[i]*s)*w[i] for i in [0, n).
-float RmsNormScale(CpuLevel level, const float* x, int64_t n, float eps);
+void RmsNormScales(CpuLevel level, const float* x, int64_t ldx, int64_t rows, int64_t n, float eps,
+                   float* s);
 void RmsNormApply(CpuLevel level, const float* x, const float* w, int64_t n, float s, float* y);
 
 }  // namespace fg

@@ -28,12 +28,16 @@ float SumOfSquares(const float* x, int64_t n) {
   return LaneTree(low, high);
 }
 
-}  // namespace
-
-float RmsNormScale(const float* x, int64_t n, float eps) {
+float Scale(const float* x, int64_t n, float eps) {
   const __m128 mean = _mm_set_ss(SumOfSquares(x, n) / static_cast<float>(n));
   const __m128 root = _mm_sqrt_ss(_mm_add_ss(mean, _mm_set_ss(eps)));
   return _mm_cvtss_f32(_mm_div_ss(_mm_set_ss(1.0f), root));
+}
+
+}  // namespace
+
+void RmsNormScales(const float* x, int64_t ldx, int64_t rows, int64_t n, float eps, float* s) {
+  for (int64_t r = 0; r < rows; ++r) s[r] = Scale(x + r * ldx, n, eps);
 }
 
 void RmsNormApply(const float* x, const float* w, int64_t n, float s, float* y) {

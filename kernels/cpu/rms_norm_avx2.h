@@ -5,7 +5,7 @@
 
 namespace fg::avx2 {
 
-float RmsNormScale(const float* x, int64_t n, float eps);
+void RmsNormScales(const float* x, int64_t ldx, int64_t rows, int64_t n, float eps, float* s);
 void RmsNormApply(const float* x, const float* w, int64_t n, float s, float* y);
 
 }  // namespace fg::avx2
