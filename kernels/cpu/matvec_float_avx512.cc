@@ -1,4 +1,4 @@
-#include "kernels/cpu/matvec_avx512.h"
+#include "kernels/cpu/mmq_avx512.h"
 #include "kernels/cpu/matvec_levels.h"
 
 namespace fg {

@@ -1,5 +1,5 @@
-#include "kernels/cpu/matvec_avx512.h"
 #include "kernels/cpu/matvec_levels.h"
+#include "kernels/cpu/mmq_avx512.h"
 
 namespace fg {
 namespace {
@@ -15,60 +15,7 @@ __m512i OffsetOfChunk(int offset) {
   return _mm512_broadcast_i32x4(_mm_setr_epi32(both, 0, 0, 0));
 }
 
-struct Q4_0 {
-  static constexpr int64_t kBytes = sizeof(BlockQ4_0);
-  static constexpr int kOffset = 8;
-
-  static void Codes(const WideGroup& group, int64_t offset, int i, __m512i, __m512i* low,
-                    __m512i* high) {
-    const __m512i packed = Load16x4(group, i, offset + 2);
-    const __m512i four = _mm512_set1_epi8(15);
-    *low = _mm512_and_si512(packed, four);
-    *high = _mm512_and_si512(_mm512_srli_epi16(packed, 4), four);
-  }
-  static __m512i Extra(const WideGroup&, int64_t) { return _mm512_setzero_si512(); }
-};
-
-struct Q5_0 {
-  static constexpr int64_t kBytes = sizeof(BlockQ5_0);
-  static constexpr int kOffset = 16;
-
-  // h of 16 rows.
-  static __m512i Extra(const WideGroup& group, int64_t offset) {
-    return Gather32(group, offset + 2);
-  }
-  static void Codes(const WideGroup& group, int64_t offset, int i, __m512i h, __m512i* low,
-                    __m512i* high) {
-    Q4_0::Codes(group, offset + 4, i, h, low, high);
-    // Lane 4L + i of h is row i + 4L: its bytes 0 and 1 go to the bytes of values 0-15, 2 and 3 to
-    // those of 16-31.
-    const __m512i bits = _mm512_set1_epi64(static_cast<long long>(0x8040201008040201));
-    const __m512i first = _mm512_broadcast_i32x4(_mm_setr_epi32(0, 0, 0x01010101, 0x01010101));
-    const __m512i at = _mm512_add_epi8(first, _mm512_set1_epi8(static_cast<char>(4 * i)));
-    const __m512i above = _mm512_add_epi8(at, _mm512_set1_epi8(2));
-    const __m512i sixteen = _mm512_set1_epi8(16);
-    const __mmask64 low_set = _mm512_test_epi8_mask(_mm512_shuffle_epi8(h, at), bits);
-    const __mmask64 high_set = _mm512_test_epi8_mask(_mm512_shuffle_epi8(h, above), bits);
-    *low = _mm512_mask_add_epi8(*low, low_set, *low, sixteen);
-    *high = _mm512_mask_add_epi8(*high, high_set, *high, sixteen);
-  }
-};
-
-struct Q8_0 {
-  static constexpr int64_t kBytes = sizeof(BlockQ8_0);
-  static constexpr int kOffset = 128;
-
-  static void Codes(const WideGroup& group, int64_t offset, int i, __m512i, __m512i* low,
-                    __m512i* high) {
-    const __m512i flip = _mm512_set1_epi8(static_cast<char>(0x80));  // q + 128
-    *low = _mm512_xor_si512(Load16x4(group, i, offset + 2), flip);
-    *high = _mm512_xor_si512(Load16x4(group, i, offset + 18), flip);
-  }
-  static __m512i Extra(const WideGroup&, int64_t) { return _mm512_setzero_si512(); }
-};
-
-// Blocks of 32 that begin with d. Type::Codes gives the unsigned codes of rows i, i+4, i+8, i+12,
-// values 0-15 and 16-31, one row a 128-bit lane.
+// Blocks of 32 that begin with d.
 template <typename Type>
 struct Blocks32 {
   static __m512 Dot(const WideGroup& group, int64_t row_bytes, const ActivationChunk* a,
@@ -96,39 +43,8 @@ struct Blocks32 {
   }
 };
 
-// Byte j of each lane, unsigned, as f32.
-template <int j>
-__m512 ByteToF32(__m512i v) {
-  const __m512i byte = _mm512_srli_epi32(v, 8 * j);
-  return _mm512_cvtepi32_ps(j == 3 ? byte : _mm512_and_si512(byte, _mm512_set1_epi32(0xFF)));
-}
-
 struct Q4_K {
   static constexpr int64_t kBytes = sizeof(BlockQ4_K);
-
-  // What the chains of 16 outputs need of a super-block.
-  struct Scales {
-    __m512 d, minus_dmin;
-    __m512i scales[2], mins[2];  // six-bit ones of sub-blocks 4i to 4i+3, a byte each
-  };
-
-  static Scales Decode(const WideGroup& group, int64_t offset) {
-    __m512i head[4];  // d and dmin; s[0..3]; s[4..7]; s[8..11]
-    for (int i = 0; i < 4; ++i) head[i] = Load16x4(group, i, offset);
-    TransposeIn128(head);
-    Scales out;
-    out.d = LowHalfs(head[0]);
-    out.minus_dmin = _mm512_xor_ps(HighHalfs(head[0]), _mm512_set1_ps(-0.0f));
-    const __m512i six = _mm512_set1_epi8(63), four = _mm512_set1_epi8(15);
-    const __m512i top = _mm512_set1_epi8(0x30);
-    out.scales[0] = _mm512_and_si512(head[1], six);
-    out.mins[0] = _mm512_and_si512(head[2], six);
-    const __m512i scale_top = _mm512_and_si512(_mm512_srli_epi32(head[1], 2), top);
-    const __m512i min_top = _mm512_and_si512(_mm512_srli_epi32(head[2], 2), top);
-    out.scales[1] = _mm512_or_si512(_mm512_and_si512(head[3], four), scale_top);
-    out.mins[1] = _mm512_or_si512(_mm512_and_si512(_mm512_srli_epi32(head[3], 4), four), min_top);
-    return out;
-  }
 
   // Adds up the eight lanes of each half of rows 0-15, four rows a vector of z: lane o of *first is
   // the sum of row o's lower half, of *second that of its upper half.
@@ -169,9 +85,10 @@ struct Q4_K {
   }
 
   template <int j>
-  static __m512 Add(__m512 acc, __m512i isum, const Scales& s, int half, const ActivationChunk& a) {
-    const __m512 ws = _mm512_mul_ps(s.d, ByteToF32<j>(s.scales[half]));
-    const __m512 wm = _mm512_mul_ps(s.minus_dmin, ByteToF32<j>(s.mins[half]));
+  static __m512 Add(__m512 acc, __m512i isum, const ScalesQ4_K& s, int half,
+                    const ActivationChunk& a) {
+    const __m512 ws = _mm512_mul_ps(s.d, ByteToF32(s.scales[half], j));
+    const __m512 wm = _mm512_mul_ps(s.minus_dmin, ByteToF32(s.mins[half], j));
     acc = AddScaled(acc, _mm512_cvtepi32_ps(isum), ws, _mm512_set1_ps(a.d));
     return AddMin(acc, wm, a);
   }
@@ -182,7 +99,7 @@ struct Q4_K {
     __m512 acc = _mm512_setzero_ps();
     for (int64_t s = 0; s < k / kSuperBlock; ++s, a += 8) {
       const int64_t offset = s * kBytes;
-      const Scales scales = Decode(group, offset);
+      const ScalesQ4_K scales = DecodeScalesQ4_K(group, offset);
       for (int half = 0; half < 2; ++half) {
         __m512i isum[4];
         const ActivationChunk* chunk = a + 4 * half;
@@ -199,13 +116,6 @@ struct Q4_K {
 
 struct Q6_K {
   static constexpr int64_t kBytes = sizeof(BlockQ6_K);
-
-  // Byte j of each lane, signed, as f32.
-  template <int j>
-  static __m512 SignedByteToF32(__m512i v) {
-    const __m512i top = j == 3 ? v : _mm512_slli_epi32(v, 24 - 8 * j);
-    return _mm512_cvtepi32_ps(_mm512_srai_epi32(top, 24));
-  }
 
   // -32 * the chunks' sums in lanes 0 (values 0-15) and 4 (16-31) of either half.
   static __m512i Start(const ActivationChunk& low, const ActivationChunk& high) {
@@ -268,9 +178,9 @@ struct Q6_K {
   static __m512 Add(__m512 acc, const __m512i sums[2], __m512i scales, __m512 d,
                     const ActivationChunk& a) {
     const __m512 second =
-        _mm512_mul_ps(_mm512_cvtepi32_ps(sums[1]), SignedByteToF32<j + 1>(scales));
+        _mm512_mul_ps(_mm512_cvtepi32_ps(sums[1]), SignedByteToF32(scales, j + 1));
     const __m512 isum =
-        _mm512_fmadd_ps(_mm512_cvtepi32_ps(sums[0]), SignedByteToF32<j>(scales), second);
+        _mm512_fmadd_ps(_mm512_cvtepi32_ps(sums[0]), SignedByteToF32(scales, j), second);
     return AddScaled(acc, isum, d, _mm512_set1_ps(a.d));
   }
 
@@ -280,19 +190,15 @@ struct Q6_K {
     __m512 acc = _mm512_setzero_ps();
     for (int64_t s = 0; s < k / kSuperBlock; ++s, a += 8) {
       const int64_t offset = s * kBytes;
-      __m512i scales[4];
-      for (int i = 0; i < 4; ++i) scales[i] = Load16x4(group, i, offset + 192);
-      TransposeIn128(scales);
-      // d ends the block: read with the two scales before it, nothing past the weights.
-      const __m512 d = HighHalfs(Gather32(group, offset + 206));
+      const ScalesQ6_K scales = DecodeScalesQ6_K(group, offset);
       for (int half = 0; half < 2; ++half) {
         __m512i sums[8];
         const ActivationChunk* chunk = a + 4 * half;
         HalfSums(group, offset + 64 * half, offset + 128 + 32 * half, chunk, sums, &ahead);
-        acc = Add<0>(acc, sums, scales[2 * half], d, chunk[0]);
-        acc = Add<2>(acc, sums + 2, scales[2 * half], d, chunk[1]);
-        acc = Add<0>(acc, sums + 4, scales[2 * half + 1], d, chunk[2]);
-        acc = Add<2>(acc, sums + 6, scales[2 * half + 1], d, chunk[3]);
+        acc = Add<0>(acc, sums, scales.four[2 * half], scales.d, chunk[0]);
+        acc = Add<2>(acc, sums + 2, scales.four[2 * half], scales.d, chunk[1]);
+        acc = Add<0>(acc, sums + 4, scales.four[2 * half + 1], scales.d, chunk[2]);
+        acc = Add<2>(acc, sums + 6, scales.four[2 * half + 1], scales.d, chunk[3]);
       }
     }
     return acc;
@@ -315,11 +221,11 @@ void MatvecQuantizedAvx512(TensorType type, const void* w, const ActivationChunk
   const int64_t row_bytes = RowBytes(type, k);
   switch (type) {
     case TensorType::kQ4_0:
-      return Run<Blocks32<Q4_0>>(w, row_bytes, a, k, bias, outs, y);
+      return Run<Blocks32<CodesQ4_0>>(w, row_bytes, a, k, bias, outs, y);
     case TensorType::kQ5_0:
-      return Run<Blocks32<Q5_0>>(w, row_bytes, a, k, bias, outs, y);
+      return Run<Blocks32<CodesQ5_0>>(w, row_bytes, a, k, bias, outs, y);
     case TensorType::kQ8_0:
-      return Run<Blocks32<Q8_0>>(w, row_bytes, a, k, bias, outs, y);
+      return Run<Blocks32<CodesQ8_0>>(w, row_bytes, a, k, bias, outs, y);
     case TensorType::kQ4_K:
       return Run<Q4_K>(w, row_bytes, a, k, bias, outs, y);
     case TensorType::kQ6_K:

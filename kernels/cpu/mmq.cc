@@ -24,6 +24,7 @@ void Mmq(CpuLevel level, MmqForm form, const MmqArgs& args, Range outs, KernelFa
   const bool avx2 = level >= CpuLevel::kAvx2;
   switch (form) {
     case MmqForm::kGeneric:
+      if (level >= CpuLevel::kAvx512) return MmqGenericAvx512(args, outs);
       return avx2 ? MmqGenericAvx2(args, outs) : MmqGenericPlain(args, outs);
     case MmqForm::kRaw:
       return avx2 ? MmqQ4KRawAvx2(args, outs, fault) : MmqQ4KRawPlain(args, outs, fault);

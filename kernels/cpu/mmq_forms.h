@@ -8,12 +8,13 @@
 
 namespace fg {
 
-// Rows that share one staged weight tile; their accumulators live on the stack (2 KiB for 8
+// Rows that share one staged weight tile; their accumulators live on the stack (4 KiB for 16
 // outputs). It bounds memory alone: each output's chain is the same for every value.
 constexpr int kMmqRowBlock = 64;
 
 void MmqGenericPlain(const MmqArgs& args, Range outs);
 void MmqGenericAvx2(const MmqArgs& args, Range outs);
+void MmqGenericAvx512(const MmqArgs& args, Range outs);
 void MmqQ4KRawPlain(const MmqArgs& args, Range outs, KernelFault fault);
 void MmqQ4KRawAvx2(const MmqArgs& args, Range outs, KernelFault fault);
 void MmqQ4KNibblePlain(const MmqArgs& args, Range outs, KernelFault fault);

@@ -1,5 +1,6 @@
-// What the AVX-512 kernels of raw quantized rows share. For *_avx512.cc files alone: everything
-// here has internal linkage, so that no copy can be linked into code for any processor.
+// What the AVX-512 kernels of raw quantized rows share, the GEMM's and the one-row products'. For
+// *_avx512.cc files alone: everything here has internal linkage, so that no copy can be linked into
+// code for any processor.
 #pragma once
 
 #include <immintrin.h>
@@ -129,13 +130,120 @@ inline __m512i RepeatSums(const ActivationChunk& a) {
   return _mm512_set1_epi32(sums);
 }
 
+// Types of 32-value blocks that begin with d. Codes() gives the unsigned codes of rows i, i+4, i+8
+// and i+12, values 0-15 and 16-31, one row a 128-bit lane; each is kOffset too large. Extra() is
+// what Codes() needs of all 16 rows.
+struct CodesQ4_0 {
+  static constexpr int64_t kBytes = sizeof(BlockQ4_0);
+  static constexpr int kOffset = 8;
+
+  static void Codes(const WideGroup& group, int64_t offset, int i, __m512i, __m512i* low,
+                    __m512i* high) {
+    const __m512i packed = Load16x4(group, i, offset + 2);
+    const __m512i four = _mm512_set1_epi8(15);
+    *low = _mm512_and_si512(packed, four);
+    *high = _mm512_and_si512(_mm512_srli_epi16(packed, 4), four);
+  }
+  static __m512i Extra(const WideGroup&, int64_t) { return _mm512_setzero_si512(); }
+};
+
+struct CodesQ5_0 {
+  static constexpr int64_t kBytes = sizeof(BlockQ5_0);
+  static constexpr int kOffset = 16;
+
+  // h of 16 rows.
+  static __m512i Extra(const WideGroup& group, int64_t offset) {
+    return Gather32(group, offset + 2);
+  }
+  static void Codes(const WideGroup& group, int64_t offset, int i, __m512i h, __m512i* low,
+                    __m512i* high) {
+    CodesQ4_0::Codes(group, offset + 4, i, h, low, high);
+    // Lane 4L + i of h is row i + 4L: its bytes 0 and 1 go to the bytes of values 0-15, 2 and 3 to
+    // those of 16-31.
+    const __m512i bits = _mm512_set1_epi64(static_cast<long long>(0x8040201008040201));
+    const __m512i first = _mm512_broadcast_i32x4(_mm_setr_epi32(0, 0, 0x01010101, 0x01010101));
+    const __m512i at = _mm512_add_epi8(first, _mm512_set1_epi8(static_cast<char>(4 * i)));
+    const __m512i above = _mm512_add_epi8(at, _mm512_set1_epi8(2));
+    const __m512i sixteen = _mm512_set1_epi8(16);
+    const __mmask64 low_set = _mm512_test_epi8_mask(_mm512_shuffle_epi8(h, at), bits);
+    const __mmask64 high_set = _mm512_test_epi8_mask(_mm512_shuffle_epi8(h, above), bits);
+    *low = _mm512_mask_add_epi8(*low, low_set, *low, sixteen);
+    *high = _mm512_mask_add_epi8(*high, high_set, *high, sixteen);
+  }
+};
+
+struct CodesQ8_0 {
+  static constexpr int64_t kBytes = sizeof(BlockQ8_0);
+  static constexpr int kOffset = 128;
+
+  static void Codes(const WideGroup& group, int64_t offset, int i, __m512i, __m512i* low,
+                    __m512i* high) {
+    const __m512i flip = _mm512_set1_epi8(static_cast<char>(0x80));  // q + 128
+    *low = _mm512_xor_si512(Load16x4(group, i, offset + 2), flip);
+    *high = _mm512_xor_si512(Load16x4(group, i, offset + 18), flip);
+  }
+  static __m512i Extra(const WideGroup&, int64_t) { return _mm512_setzero_si512(); }
+};
+
+// Byte j of each lane as f32.
+inline __m512 ByteToF32(__m512i v, int j) {
+  return _mm512_cvtepi32_ps(_mm512_and_si512(_mm512_srli_epi32(v, 8 * j), _mm512_set1_epi32(0xFF)));
+}
+inline __m512 SignedByteToF32(__m512i v, int j) {
+  return _mm512_cvtepi32_ps(_mm512_srai_epi32(_mm512_slli_epi32(v, 24 - 8 * j), 24));
+}
+
+// What a q4_K super-block of 16 outputs has beside its codes.
+struct ScalesQ4_K {
+  __m512 d, minus_dmin;
+  __m512i scales[2], mins[2];  // six bits each of sub-blocks 4i to 4i+3, a byte each
+};
+
+// The unpacking of docs/gguf.md. `offset` is that of the super-block in its row.
+inline ScalesQ4_K DecodeScalesQ4_K(const WideGroup& group, int64_t offset) {
+  __m512i head[4];  // d and dmin; s[0..3]; s[4..7]; s[8..11]
+  for (int i = 0; i < 4; ++i) head[i] = Load16x4(group, i, offset);
+  TransposeIn128(head);
+  const __m512i six = _mm512_set1_epi8(63), four = _mm512_set1_epi8(15);
+  const __m512i top = _mm512_set1_epi8(0x30);
+  ScalesQ4_K out;
+  out.d = LowHalfs(head[0]);
+  out.minus_dmin = _mm512_xor_ps(HighHalfs(head[0]), _mm512_set1_ps(-0.0f));
+  out.scales[0] = _mm512_and_si512(head[1], six);
+  out.mins[0] = _mm512_and_si512(head[2], six);
+  // The top two bits of s[j-4] and s[j], moved to bits 4 and 5.
+  const __m512i scale_top = _mm512_and_si512(_mm512_srli_epi32(head[1], 2), top);
+  const __m512i min_top = _mm512_and_si512(_mm512_srli_epi32(head[2], 2), top);
+  const __m512i min_low = _mm512_and_si512(_mm512_srli_epi32(head[3], 4), four);
+  out.scales[1] = _mm512_or_si512(_mm512_and_si512(head[3], four), scale_top);
+  out.mins[1] = _mm512_or_si512(min_low, min_top);
+  return out;
+}
+
+// What a q6_K super-block of 16 outputs has beside its codes.
+struct ScalesQ6_K {
+  __m512 d;
+  __m512i four[4];  // scales 4i to 4i+3, a byte each
+};
+
+inline ScalesQ6_K DecodeScalesQ6_K(const WideGroup& group, int64_t offset) {
+  ScalesQ6_K out;
+  for (int i = 0; i < 4; ++i) out.four[i] = Load16x4(group, i, offset + 192);
+  TransposeIn128(out.four);
+  // d ends the block: read with the two scales before it, nothing past the weights.
+  out.d = HighHalfs(Gather32(group, offset + 206));
+  return out;
+}
+
 // The contract's two steps. ws * da and da * f32(msum) are each rounded once.
 inline __m512 AddScaled(__m512 acc, __m512 isum, __m512 ws, __m512 da) {
   return _mm512_fmadd_ps(isum, _mm512_mul_ps(ws, da), acc);
 }
 
 inline __m512 AddMin(__m512 acc, __m512 wm, const ActivationChunk& a) {
-  return _mm512_fmadd_ps(wm, _mm512_set1_ps(a.d * static_cast<float>(a.sum[0] + a.sum[1])), acc);
+  const __m512i msum = _mm512_madd_epi16(RepeatSums(a), _mm512_set1_epi16(1));
+  const __m512 scaled = _mm512_mul_ps(_mm512_set1_ps(a.d), _mm512_cvtepi32_ps(msum));
+  return _mm512_fmadd_ps(wm, scaled, acc);
 }
 
 }  // namespace
