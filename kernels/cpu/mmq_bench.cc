@@ -1,17 +1,122 @@
-// Int8 matrix products: time, multiply-accumulates and bytes. Weights are read once a row block,
-// the rows' plane once for eight outputs (AVX2) and stays in cache.
+// Int8 matrix products: multiply-accumulates a second, and their share of what the level's multiply
+// instruction reaches on registers alone (`peak`), measured before and after each case.
+//   kernels_cpu_mmq_bench --benchmark_filter='tiles/q4_K.*avx512'
 #include "kernels/cpu/mmq.h"
 
 #include <benchmark/benchmark.h>
+#include <immintrin.h>
+#include <time.h>
 
+#include <algorithm>
 #include <string>
 #include <vector>
 
+#include "kernels/cpu/mmq_tiles.h"
 #include "kernels/cpu/quant_test_data.h"
 #include "kernels/cpu/quantize_rows.h"
+#include "kernels/cpu/quantize_tiles.h"
+#include "kernels/cpu/weight_planes.h"
 
 namespace fg {
 namespace {
+
+constexpr int kChains = 15;  // independent sums: more than latency times instructions a cycle
+
+double ThreadSeconds() {
+  timespec now;
+  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+  return static_cast<double>(now.tv_sec) + 1e-9 * static_cast<double>(now.tv_nsec);
+}
+
+// Each runs `times` rounds of kChains multiply-accumulates of vectors and returns the MACs. In
+// assembly: the compiler would see through equal rounds, or move the sums about.
+double RoundsPlain(int64_t times) {
+  __m128i sum[kChains], w = _mm_set1_epi16(3), a = _mm_set1_epi16(5);
+#pragma GCC unroll 15
+  for (int c = 0; c < kChains; ++c) sum[c] = _mm_setzero_si128();
+  for (int64_t i = 0; i < times; ++i) {
+#pragma GCC unroll 15
+    for (int c = 0; c < kChains; ++c) {
+      __m128i product = w;
+      asm volatile("pmaddwd %2, %1\n\tpaddd %1, %0" : "+x"(sum[c]), "+x"(product) : "x"(a));
+    }
+  }
+  __m128i total = sum[0];
+#pragma GCC unroll 15
+  for (int c = 1; c < kChains; ++c) total = _mm_add_epi32(total, sum[c]);
+  benchmark::DoNotOptimize(total);
+  return static_cast<double>(times) * kChains * 8;
+}
+
+__attribute__((target("avx2"))) double RoundsAvx2(int64_t times) {
+  __m256i sum[kChains], w = _mm256_set1_epi8(3), a = _mm256_set1_epi8(5);
+#pragma GCC unroll 15
+  for (int c = 0; c < kChains; ++c) sum[c] = _mm256_setzero_si256();
+  for (int64_t i = 0; i < times; ++i) {
+#pragma GCC unroll 15
+    for (int c = 0; c < kChains; ++c) {
+      __m256i product;
+      asm volatile("vpmaddubsw %3, %2, %1\n\tvpaddw %1, %0, %0"
+                   : "+x"(sum[c]), "=&x"(product)
+                   : "x"(w), "x"(a));
+    }
+  }
+  __m256i total = sum[0];
+#pragma GCC unroll 15
+  for (int c = 1; c < kChains; ++c) total = _mm256_add_epi16(total, sum[c]);
+  benchmark::DoNotOptimize(total);
+  return static_cast<double>(times) * kChains * 32;
+}
+
+__attribute__((target("avx512f,avx512vnni"))) double RoundsAvx512(int64_t times) {
+  __m512i sum[kChains], w = _mm512_set1_epi8(3), a = _mm512_set1_epi8(5);
+#pragma GCC unroll 15
+  for (int c = 0; c < kChains; ++c) sum[c] = _mm512_setzero_si512();
+  for (int64_t i = 0; i < times; ++i) {
+#pragma GCC unroll 15
+    for (int c = 0; c < kChains; ++c) {
+      asm volatile("vpdpbusd %2, %1, %0" : "+v"(sum[c]) : "v"(w), "v"(a));
+    }
+  }
+  __m512i total = sum[0];
+#pragma GCC unroll 15
+  for (int c = 1; c < kChains; ++c) total = _mm512_add_epi32(total, sum[c]);
+  benchmark::DoNotOptimize(total);
+  return static_cast<double>(times) * kChains * 64;
+}
+
+// MACs a second of this thread's CPU time, the best of some short runs.
+double Peak(CpuLevel level) {
+  const auto rounds = level >= CpuLevel::kAvx512 ? RoundsAvx512
+                      : level >= CpuLevel::kAvx2 ? RoundsAvx2
+                                                 : RoundsPlain;
+  double best = 0;
+  for (int run = 0; run < 20; ++run) {
+    const double start = ThreadSeconds();
+    const double macs = rounds(100000);
+    best = std::max(best, macs / (ThreadSeconds() - start));
+  }
+  return best;
+}
+
+// Runs `product` until the time is enough. Books MACs a second, and the share of the peak that the
+// fastest run has: like the peak, what the core does while nobody else uses it.
+template <typename Product>
+void Measure(benchmark::State& state, CpuLevel level, double macs, Product product) {
+  const double before = Peak(level);
+  double fastest = 1e9;
+  for (auto _ : state) {
+    const double start = ThreadSeconds();
+    product();
+    benchmark::ClobberMemory();
+    fastest = std::min(fastest, ThreadSeconds() - start);
+  }
+  const double peak = std::max(before, Peak(level));
+  state.counters["MAC/s"] = benchmark::Counter(macs, benchmark::Counter::kIsIterationInvariantRate);
+  state.counters["peak"] = peak;
+  state.counters["best"] = macs / fastest;
+  state.counters["share"] = macs / fastest / peak;
+}
 
 void BM_Mmq(benchmark::State& state, CpuLevel level, MmqForm form, TensorType type) {
   const int64_t rows = state.range(0), k = state.range(1), outs = state.range(2);
@@ -21,14 +126,41 @@ void BM_Mmq(benchmark::State& state, CpuLevel level, MmqForm form, TensorType ty
   std::vector<float> y(static_cast<size_t>(rows * outs));
   QuantizeRows(level, x.data(), k, rows, k, a.data());
   const MmqArgs args = {type, w.data(), a.data(), rows, k, nullptr, y.data(), outs};
-  for (auto _ : state) {
+  Measure(state, level, static_cast<double>(rows * k * outs), [&] {
     Mmq(level, form, args, {0, outs});
-    benchmark::ClobberMemory();
+  });
+}
+
+void BM_MmqTiles(benchmark::State& state, CpuLevel level, TensorType type, bool plane) {
+  const int64_t rows = state.range(0), k = state.range(1), outs = state.range(2);
+  const std::vector<uint8_t> w = testing::RandomBlocks(type, outs, k, 1);
+  const std::vector<float> x = testing::Activations(rows, k, 2);
+  std::vector<ActivationTile> a(static_cast<size_t>(TileCount(rows) * k / 32));
+  std::vector<float> y(static_cast<size_t>(rows * outs));
+  QuantizeTiles(level, x.data(), k, rows, k, {0, TileCount(rows)}, a.data());
+  std::vector<ScalePair> scales;
+  std::vector<ExpandedChunkQ6_K> expanded;
+  if (plane && type == TensorType::kQ4_K) {
+    scales.resize(ScalePlaneBytes(k, outs) / sizeof(ScalePair));
+    BuildScalePlane(w.data(), k, outs, {0, outs}, scales.data());
+  } else if (plane) {
+    expanded.resize(ExpandedPlaneBytes(k, outs) / sizeof(ExpandedChunkQ6_K));
+    BuildExpandedPlane(w.data(), k, {0, outs}, expanded.data());
   }
-  const double macs = static_cast<double>(rows * k * outs);
-  state.counters["MAC/s"] = benchmark::Counter(macs, benchmark::Counter::kIsIterationInvariantRate);
-  const size_t bytes = w.size() + a.size() * sizeof(a[0]) + y.size() * sizeof(float);
-  state.SetBytesProcessed(state.iterations() * static_cast<int64_t>(bytes));
+  const MmqTilesArgs args = {.type = type,
+                             .w = w.data(),
+                             .scales = scales.empty() ? nullptr : scales.data(),
+                             .expanded = expanded.empty() ? nullptr : expanded.data(),
+                             .a = a.data(),
+                             .rows = rows,
+                             .k = k,
+                             .out_total = outs,
+                             .bias = nullptr,
+                             .y = y.data(),
+                             .ldy = outs};
+  Measure(state, level, static_cast<double>(rows * k * outs), [&] {
+    MmqTiles(level, args, {0, outs});
+  });
 }
 
 void BM_QuantizeRows(benchmark::State& state, CpuLevel level) {
@@ -43,26 +175,51 @@ void BM_QuantizeRows(benchmark::State& state, CpuLevel level) {
   state.SetBytesProcessed(state.iterations() * static_cast<int64_t>(bytes));
 }
 
+void BM_QuantizeTiles(benchmark::State& state, CpuLevel level) {
+  const int64_t rows = state.range(0), k = state.range(1);
+  const std::vector<float> x = testing::Activations(rows, k, 2);
+  std::vector<ActivationTile> a(static_cast<size_t>(TileCount(rows) * k / 32));
+  for (auto _ : state) {
+    QuantizeTiles(level, x.data(), k, rows, k, {0, TileCount(rows)}, a.data());
+    benchmark::ClobberMemory();
+  }
+  const size_t bytes = x.size() * sizeof(float) + a.size() * sizeof(a[0]);
+  state.SetBytesProcessed(state.iterations() * static_cast<int64_t>(bytes));
+}
+
+// rows, k, outs: a prompt of 512 tokens through the two widths of a 1.5B model's FFN, and fewer.
+void Shapes(benchmark::internal::Benchmark* b, CpuLevel level) {
+  b->Args({64, 1536, 1024});
+  if (level == CpuLevel::kPlain) return;
+  b->Args({16, 1536, 1024})->Args({512, 1536, 1024})->Args({512, 8960, 512});
+}
+
+void RegisterForms(CpuLevel level, const std::string& suffix) {
+  const char* names[] = {"generic", "raw", "nibble"};
+  for (const MmqForm form : {MmqForm::kGeneric, MmqForm::kRaw, MmqForm::kNibble}) {
+    for (const TensorType type : {TensorType::kQ4_0, TensorType::kQ4_K, TensorType::kQ6_K}) {
+      if (!MmqSupports(form, type)) continue;
+      const std::string name =
+          std::string(names[static_cast<int>(form)]) + "/" + InfoOf(type).name + suffix;
+      Shapes(benchmark::RegisterBenchmark(name.c_str(), BM_Mmq, level, form, type), level);
+    }
+  }
+}
+
 const int kRegistered = [] {
-  const struct {
-    MmqForm form;
-    TensorType type;
-    const char* name;
-  } variants[] = {{MmqForm::kGeneric, TensorType::kQ4_0, "generic/q4_0"},
-                  {MmqForm::kGeneric, TensorType::kQ4_K, "generic/q4_K"},
-                  {MmqForm::kGeneric, TensorType::kQ6_K, "generic/q6_K"},
-                  {MmqForm::kRaw, TensorType::kQ4_K, "raw/q4_K"},
-                  {MmqForm::kNibble, TensorType::kQ4_K, "nibble/q4_K"}};
   for (const CpuLevel level : SupportedCpuLevels()) {
     const std::string suffix = std::string("/") + CpuLevelName(level);
-    for (const auto& v : variants) {
-      benchmark::RegisterBenchmark(("Mmq/" + std::string(v.name) + suffix).c_str(), BM_Mmq, level,
-                                   v.form, v.type)
-          ->Args({64, 1024, 1024})
-          ->Args({16, 1024, 1024});
+    RegisterForms(level, suffix);
+    for (const bool plane : {false, true}) {
+      const std::string name = std::string("tiles/q4_K/") + (plane ? "scales" : "decoded") + suffix;
+      Shapes(
+          benchmark::RegisterBenchmark(name.c_str(), BM_MmqTiles, level, TensorType::kQ4_K, plane),
+          level);
     }
     benchmark::RegisterBenchmark(("QuantizeRows" + suffix).c_str(), BM_QuantizeRows, level)
-        ->Args({64, 1024});
+        ->Args({512, 1536});
+    benchmark::RegisterBenchmark(("QuantizeTiles" + suffix).c_str(), BM_QuantizeTiles, level)
+        ->Args({512, 1536});
   }
   return 0;
 }();

@@ -1,7 +1,8 @@
-// The rows of a tile lie in the lanes; four bytes of packed nibbles of one output are broadcast,
-// unpacked in registers and multiplied with up to eight tiles. The upper nibbles stay where they
-// are in their byte: 16 * n is an unsigned byte too, and the factor 16 is taken out of d, which is
-// exact where d is neither tiny nor huge (kSmallest, kLargest); else the sum is shifted.
+// The rows of a tile lie in the lanes; four bytes of packed nibbles of an output are broadcast,
+// unpacked in registers and multiplied with up to four tiles, several outputs at a time. The upper
+// nibbles stay where they are in their byte: 16 * n is an unsigned byte too, and the factor 16 is
+// taken out of d, which is exact where d is neither tiny nor huge (kSmallest, kLargest); else the
+// sum is shifted.
 #include <immintrin.h>
 
 #include "kernels/cpu/mmq_tiles_forms.h"
@@ -9,9 +10,10 @@
 namespace fg {
 namespace {
 
-constexpr int kMaxTiles = 8;   // of one row block: 128 rows
-constexpr int kChunks = 4;     // of one step over K: half a super-block, 20 KiB of eight tiles
-constexpr int kOutBlock = 64;  // outputs that share a row block's activations
+constexpr int kMaxTiles = 4;    // of one row block: 64 rows
+constexpr int kMaxOuts = 12;    // multiplied at a time
+constexpr int kChunks = 8;      // of one step over K: a super-block, 20 KiB of four tiles
+constexpr int kOutBlock = 480;  // outputs that share a row block's activations; 120 KiB of sums
 // d times a scale and its sixteenth are both normal, finite numbers for d in this range: a scale
 // is zero or at least 2^-24, and at most 2^22.
 constexpr int kSmallest = 0x0E800000;  // 2^-98
@@ -19,9 +21,11 @@ constexpr int kLargest = 0x71800000;   // 2^100
 
 using Lanes = float[kTileRows];
 
-// Accumulators of a block of outputs, carried over K; the last row takes what nobody reads.
+// Accumulators of a block of outputs, carried over K (the rows behind take what nobody reads), and
+// one step's activations: copied, so that they lie on whole cache lines and in all cache sets.
 struct alignas(64) Block {
-  Lanes acc[kOutBlock + 1][kMaxTiles];
+  Lanes acc[kOutBlock + kMaxOuts][kMaxTiles];
+  int8_t q[kChunks][kMaxTiles][8][kTileRows * 4];
   Lanes d[kChunks][kMaxTiles];     // of upper nibbles: a sixteenth
   Lanes dsum[kChunks][kMaxTiles];  // d * f32(msum); its rounding does not depend on the output
 };
@@ -32,19 +36,18 @@ struct Step {
   int64_t stride;           // in tiles, from one tile of rows to the next
 };
 
-// An output's packed nibbles and scales of one step.
+// Some outputs' packed nibbles and scales of one step.
 struct OutStep {
-  const uint8_t* q;
-  const float* scales;  // ws and wm of chunk c at [c * scale_stride]
+  const uint8_t* q[kMaxOuts];
+  const float* scales[kMaxOuts];  // ws and wm of chunk c at [c * scale_stride]
   int64_t scale_stride;
-  Lanes* acc;
 };
 
 inline bool IsHigh(int chunk, bool swap) { return (chunk % 2 == 1) != swap; }
 
 // Fills d and dsum; false where a sixteenth of a d would not be exact, and then d is as it was.
 template <KernelFault kFault>
-bool FillTables(const Step& step, int tiles, int first_chunk, Block* block) {
+bool FillTables(const Step& step, int tiles, Block* block) {
   constexpr bool kSwap = kFault == KernelFault::kSwapNibbles;
   const __m512i magnitude = _mm512_set1_epi32(0x7FFFFFFF);
   bool exact = true;
@@ -53,6 +56,9 @@ bool FillTables(const Step& step, int tiles, int first_chunk, Block* block) {
       const float factor = IsHigh(c, kSwap) && exact ? 0.0625f : 1.0f;
       for (int t = 0; t < tiles; ++t) {
         const ActivationTile& tile = step.a[t * step.stride + c];
+        for (int i = 0; i < 8 && pass == 0; ++i) {
+          _mm512_store_si512(block->q[c][t][i], _mm512_loadu_si512(tile.q[i]));
+        }
         const __m512 d = _mm512_loadu_ps(tile.d);
         const __m512i bits = _mm512_and_si512(_mm512_castps_si512(d), magnitude);
         const __mmask16 inside = _mm512_cmple_epi32_mask(bits, _mm512_set1_epi32(kLargest)) &
@@ -62,7 +68,7 @@ bool FillTables(const Step& step, int tiles, int first_chunk, Block* block) {
         if (pass == 0 && static_cast<__mmask16>(inside | free) != 0xFFFF) exact = false;
         const __m512i msum = _mm512_madd_epi16(_mm512_loadu_si512(tile.sum), _mm512_set1_epi16(1));
         __m512 dsum = _mm512_mul_ps(d, _mm512_cvtepi32_ps(msum));
-        if (kFault == KernelFault::kDropMin && first_chunk + c == 5) dsum = _mm512_setzero_ps();
+        if (kFault == KernelFault::kDropMin && c == 5) dsum = _mm512_setzero_ps();
         _mm512_store_ps(block->d[c][t], _mm512_mul_ps(d, _mm512_set1_ps(factor)));
         _mm512_store_ps(block->dsum[c][t], dsum);
       }
@@ -94,40 +100,46 @@ inline void AddChunk(const __m512i dot[kTiles], const float* pair, const Lanes* 
   }
 }
 
-// Two outputs with kTiles tiles over the step's chunks.
-template <int kTiles, bool kShift>
-__attribute__((noinline)) void Multiply(const Step& step, const Block& block, bool swap,
-                                        const OutStep& first, const OutStep& second) {
+// kOuts outputs with kTiles tiles over the step's chunks.
+template <int kTiles, int kOuts, bool kShift>
+__attribute__((noinline)) void Multiply(const Block& block, bool swap, const OutStep& outs,
+                                        Lanes (*acc)[kMaxTiles]) {
   for (int c = 0; c < kChunks; ++c) {
+    asm volatile("" ::: "memory");  // or the sums are kept on the stack too, with stores twice
     const bool high = IsHigh(c, swap);
     const __m512i nibble = _mm512_set1_epi8(static_cast<char>(high ? 0xF0 : 0x0F));
-    const uint8_t* q0 = first.q + 32 * (c / 2);
-    const uint8_t* q1 = second.q + 32 * (c / 2);
-    const ActivationTile* a = step.a + c;
-    __m512i dot0[kTiles], dot1[kTiles];
+    __m512i dot[kOuts][kTiles];
+#pragma GCC unroll 16
+    for (int o = 0; o < kOuts; ++o) {
 #pragma GCC unroll 8
-    for (int t = 0; t < kTiles; ++t) dot0[t] = dot1[t] = _mm512_setzero_si512();
+      for (int t = 0; t < kTiles; ++t) dot[o][t] = _mm512_setzero_si512();
+    }
 #pragma GCC unroll 8
     for (int i = 0; i < 8; ++i) {
-      const __m512i w0 = _mm512_and_si512(Broadcast(q0 + 4 * i), nibble);
-      const __m512i w1 = _mm512_and_si512(Broadcast(q1 + 4 * i), nibble);
+      __m512i w[kOuts];
+#pragma GCC unroll 16
+      for (int o = 0; o < kOuts; ++o) {
+        w[o] = _mm512_and_si512(Broadcast(outs.q[o] + 32 * (c / 2) + 4 * i), nibble);
+      }
 #pragma GCC unroll 8
       for (int t = 0; t < kTiles; ++t) {
-        const __m512i values = _mm512_loadu_si512(a[t * step.stride].q[i]);
-        dot0[t] = _mm512_dpbusd_epi32(dot0[t], w0, values);
-        dot1[t] = _mm512_dpbusd_epi32(dot1[t], w1, values);
+        __m512i values = _mm512_load_si512(block.q[c][t][i]);
+        asm("" : "+v"(values));  // loaded once for all outputs: the load ports are the next limit
+#pragma GCC unroll 16
+        for (int o = 0; o < kOuts; ++o) dot[o][t] = _mm512_dpbusd_epi32(dot[o][t], w[o], values);
       }
     }
     const __m128i shift = _mm_cvtsi32_si128(high ? 4 : 0);
-    AddChunk<kTiles, kShift>(dot0, first.scales + c * first.scale_stride, block.d[c], block.dsum[c],
-                             shift, first.acc);
-    AddChunk<kTiles, kShift>(dot1, second.scales + c * second.scale_stride, block.d[c],
-                             block.dsum[c], shift, second.acc);
+#pragma GCC unroll 16
+    for (int o = 0; o < kOuts; ++o) {
+      AddChunk<kTiles, kShift>(dot[o], outs.scales[o] + c * outs.scale_stride, block.d[c],
+                               block.dsum[c], shift, acc[o]);
+    }
   }
 }
 
 // The pairs of sub-blocks 4*half .. 4*half + 3, as docs/gguf.md unpacks them.
-inline void DecodeScales(const BlockQ4_K& block, int half, float pairs[2 * kChunks]) {
+inline void DecodeHalf(const BlockQ4_K& block, int half, float pairs[kChunks]) {
   uint32_t s[3];
   __builtin_memcpy(s, block.s, sizeof(s));
   uint32_t sc = s[0] & 0x3F3F3F3F, m = s[1] & 0x3F3F3F3F;
@@ -154,33 +166,82 @@ struct Weights {
   int64_t out_total;
 };
 
-inline OutStep MakeOutStep(const Weights& w, int64_t o, int64_t s, int half, float* decoded,
-                           Lanes* acc) {
+// Output `o` as number `i` of the step; `decoded` holds its scales where there is no plane.
+inline void AddOut(const Weights& w, int64_t o, int64_t s, int i, float* decoded, OutStep* step) {
   const BlockQ4_K& block = w.blocks[o * w.supers + s];
-  const uint8_t* q = block.q + 64 * half;
+  step->q[i] = block.q;
   if (w.scales == nullptr) {
-    DecodeScales(block, half, decoded);
-    return {q, decoded, 2, acc};
+    DecodeHalf(block, 0, decoded);
+    DecodeHalf(block, 1, decoded + kChunks);
+    step->scales[i] = decoded;
+  } else {
+    step->scales[i] = &w.scales[ScalePairIndex(kChunks * s, o, w.out_total)].ws;
   }
-  const int64_t chunk = 8 * s + kChunks * half;
-  const ScalePair* pair = w.scales + ScalePairIndex(chunk, o, w.out_total);
-  return {q, &pair->ws, 2 * w.out_total, acc};
 }
 
-template <int kTiles, bool kShift>
-void MultiplyBlock(const Step& step, const Weights& w, bool swap, int64_t s, int half, Range outs,
-                   Block* block) {
-  for (int64_t o = outs.begin; o < outs.end; o += 2) {
-    float decoded[2][2 * kChunks];
-    Lanes* acc = block->acc[o - outs.begin];
-    const OutStep first = MakeOutStep(w, o, s, half, decoded[0], acc);
-    OutStep second = first;
-    if (o + 1 < outs.end) {
-      second = MakeOutStep(w, o + 1, s, half, decoded[1], acc + kMaxTiles);
-    } else {
-      second.acc = block->acc[kOutBlock];
+inline void Prefetch(const void* p) { _mm_prefetch(static_cast<const char*>(p), _MM_HINT_T0); }
+
+// What output `o` will be read for: the weights' rows lie far apart, and no hardware sees a stream.
+inline void PrefetchOut(const Weights& w, int64_t o, int64_t s) {
+  const BlockQ4_K& block = w.blocks[o * w.supers + s];
+  for (int line = 0; line < 3; ++line) Prefetch(reinterpret_cast<const char*>(&block) + 64 * line);
+}
+
+// A region of `runs` stretches of `lines` cache lines that will be needed soon, fetched to L2 a few
+// lines at a time.
+struct Ahead {
+  const char* at;
+  int64_t stride;  // bytes from one stretch to the next
+  int lines;
+  int runs;
+  int line = 0;
+
+  void Fetch(int count) {
+    for (; count > 0 && runs > 0; --count) {
+      _mm_prefetch(at + 64 * line, _MM_HINT_T1);
+      if (++line < lines) continue;
+      line = 0;
+      at += stride;
+      --runs;
     }
-    Multiply<kTiles, kShift>(step, *block, swap, first, second);
+  }
+};
+
+// The tiles of the next step, or after the last step where the sums will be stored.
+inline Ahead MakeAhead(const MmqTilesArgs& args, const Step& step, bool last, int tiles,
+                       int64_t row, Range outs) {
+  if (!last) {
+    const int lines = kChunks * static_cast<int>(sizeof(ActivationTile)) / 64;
+    const int64_t stride = step.stride * static_cast<int64_t>(sizeof(ActivationTile));
+    return {reinterpret_cast<const char*>(step.a + kChunks), stride, lines, tiles};
+  }
+  const int64_t left = args.rows - row;
+  const int rows = left < tiles * kTileRows ? static_cast<int>(left) : tiles * kTileRows;
+  const float* y = args.y + row * args.ldy + outs.begin;
+  return {reinterpret_cast<const char*>(y), args.ldy * static_cast<int64_t>(sizeof(float)),
+          static_cast<int>((outs.size() + 15) / 16), rows};
+}
+
+// All outputs of a block. Behind the last one the last is taken again, and the result not read.
+template <int kTiles, int kOuts, bool kShift>
+void MultiplyBlock(const Weights& w, Ahead ahead, bool swap, int64_t s, Range outs, Block* block) {
+  OutStep step;
+  step.scale_stride = w.scales == nullptr ? 2 : 2 * w.out_total;
+  float decoded[kOuts][2 * kChunks];
+  const int groups = static_cast<int>((outs.size() + kOuts - 1) / kOuts);
+  const int share = (ahead.lines * ahead.runs + groups - 1) / groups;
+  for (int64_t o = outs.begin; o < outs.end; o += kOuts) {
+    for (int i = 0; i < kOuts; ++i) {
+      if (o + i + 2 * kOuts < outs.end) PrefetchOut(w, o + i + 2 * kOuts, s);
+      AddOut(w, o + i < outs.end ? o + i : outs.end - 1, s, i, decoded[i], &step);
+    }
+    if (w.scales != nullptr && o + 24 < outs.end) {
+      for (int c = 0; c < kChunks; ++c) {
+        Prefetch(&w.scales[ScalePairIndex(kChunks * s + c, o + 24, w.out_total)]);
+      }
+    }
+    ahead.Fetch(share);
+    Multiply<kTiles, kOuts, kShift>(*block, swap, step, block->acc + (o - outs.begin));
   }
 }
 
@@ -235,8 +296,8 @@ void StoreTile(const MmqTilesArgs& args, const Block& block, int t, int64_t row,
   }
 }
 
-// kTiles tiles from `tile` on with a block of outputs.
-template <int kTiles, KernelFault kFault>
+// kTiles tiles from `tile` on with a block of outputs, kOuts at a time.
+template <int kTiles, int kOuts, KernelFault kFault>
 void RunBlock(const MmqTilesArgs& args, int64_t tile, Range outs, Block* block) {
   const int64_t supers = args.k / kSuperBlock;
   const Weights w = {static_cast<const BlockQ4_K*>(args.w), args.scales, supers, args.out_total};
@@ -245,14 +306,12 @@ void RunBlock(const MmqTilesArgs& args, int64_t tile, Range outs, Block* block) 
   }
   constexpr bool kSwap = kFault == KernelFault::kSwapNibbles;
   for (int64_t s = 0; s < supers; ++s) {
-    for (int half = 0; half < 2; ++half) {
-      const int first_chunk = kChunks * half;
-      const Step step = {args.a + (tile * supers + s) * 8 + first_chunk, supers * 8};
-      if (FillTables<kFault>(step, kTiles, first_chunk, block)) {
-        MultiplyBlock<kTiles, false>(step, w, kSwap, s, half, outs, block);
-      } else {
-        MultiplyBlock<kTiles, true>(step, w, kSwap, s, half, outs, block);
-      }
+    const Step step = {args.a + (tile * supers + s) * 8, supers * 8};
+    const Ahead ahead = MakeAhead(args, step, s + 1 == supers, kTiles, tile * kTileRows, outs);
+    if (FillTables<kFault>(step, kTiles, block)) {
+      MultiplyBlock<kTiles, kOuts, false>(w, ahead, kSwap, s, outs, block);
+    } else {
+      MultiplyBlock<kTiles, kOuts, true>(w, ahead, kSwap, s, outs, block);
     }
   }
   for (int t = 0; t < kTiles; ++t) {
@@ -260,6 +319,7 @@ void RunBlock(const MmqTilesArgs& args, int64_t tile, Range outs, Block* block) 
   }
 }
 
+// Tiles times outputs: as many sums as leave registers for the operands.
 template <KernelFault kFault>
 void Run(const MmqTilesArgs& args, Range outs) {
   const int64_t tiles = TileCount(args.rows);
@@ -267,10 +327,11 @@ void Run(const MmqTilesArgs& args, Range outs) {
   for (int64_t o = outs.begin; o < outs.end; o += kOutBlock) {
     const Range part = {o, o + kOutBlock < outs.end ? o + kOutBlock : outs.end};
     int64_t t = 0;
-    for (; t + 8 <= tiles; t += 8) RunBlock<8, kFault>(args, t, part, &block);
-    for (; t + 4 <= tiles; t += 4) RunBlock<4, kFault>(args, t, part, &block);
-    for (; t + 2 <= tiles; t += 2) RunBlock<2, kFault>(args, t, part, &block);
-    for (; t < tiles; ++t) RunBlock<1, kFault>(args, t, part, &block);
+    for (; t + 4 <= tiles; t += 4) RunBlock<4, 6, kFault>(args, t, part, &block);
+    const int64_t left = tiles - t;
+    if (left == 3) RunBlock<3, 8, kFault>(args, t, part, &block);
+    if (left == 2) RunBlock<2, 12, kFault>(args, t, part, &block);
+    if (left == 1) RunBlock<1, 12, kFault>(args, t, part, &block);
   }
 }
 
