@@ -11,6 +11,7 @@
 #include "engine/build_info.h"
 #include "engine/cli/commands.h"
 #include "engine/gguf/quantize.h"
+#include "engine/readers/readers.h"
 
 namespace fg {
 namespace {
@@ -37,6 +38,12 @@ int ExitCodeOf(const Status& status) {
 
 void Say(const std::string& message) { std::fprintf(stderr, "fg-engine: %s\n", message.c_str()); }
 
+std::string Listed(const std::vector<std::string>& words) {
+  std::string list;
+  for (const std::string& word : words) list += (list.empty() ? "" : ", ") + word;
+  return list;
+}
+
 // The command line's options and what they fill.
 class CommandLine {
  public:
@@ -46,6 +53,7 @@ class CommandLine {
     app_.require_subcommand(1);
     AddRun();
     AddBench();
+    AddFiles();
     AddOthers();
   }
 
@@ -61,11 +69,19 @@ class CommandLine {
     sub->callback([this, command = std::move(command)] { chosen_ = command; });
     return sub;
   }
+  // A command that loads a model: what its readers cannot do is said before it does.
+  CLI::App* AddLoading(const char* name, const char* description, Command command) {
+    return Add(name, description, [command = std::move(command)](const CliContext& context) {
+      FG_RETURN_IF_ERROR(CheckReaders(context.gates.settings()));
+      return command(context);
+    });
+  }
   void AddJson(CLI::App* sub) { sub->add_flag("--json", json_, "Print JSON"); }
 
   void AddRun() {
-    CLI::App* sub = Add("run", "Answer a prompt, streaming the text",
-                        [this](const CliContext& context) { return RunCommand(context, run_); });
+    CLI::App* sub =
+        AddLoading("run", "Answer a prompt, streaming the text",
+                   [this](const CliContext& context) { return RunCommand(context, run_); });
     sub->add_option("-m,--model", run_.model, "GGUF file")->required();
     sub->add_option("-p,--prompt", run_.prompt, "The text to go on from");
     sub->add_option("-n,--tokens", run_.generate.max_tokens, "Most tokens to generate")
@@ -83,10 +99,11 @@ class CommandLine {
   }
 
   void AddBench() {
-    CLI::App* sub = Add("bench", "Measure tokens per second", [this](const CliContext& context) {
-      bench_.json = json_;
-      return BenchCommand(context, bench_);
-    });
+    CLI::App* sub =
+        AddLoading("bench", "Measure tokens per second", [this](const CliContext& context) {
+          bench_.json = json_;
+          return BenchCommand(context, bench_);
+        });
     sub->add_option("-m,--model", bench_.model, "GGUF file")->required();
     sub->add_option("-p,--prefill", bench_.prefill, "Tokens of the prefill test; 0 is none")
         ->check(CLI::NonNegativeNumber);
@@ -100,7 +117,7 @@ class CommandLine {
     AddJson(sub);
   }
 
-  void AddOthers() {
+  void AddFiles() {
     CLI::App* info = Add("info", "Say what a GGUF file holds",
                          [this](const CliContext&) { return InfoCommand(model_, json_); });
     info->add_option("MODEL", model_, "GGUF file")->required();
@@ -109,13 +126,24 @@ class CommandLine {
     CLI::App* quantize = Add("quantize", "Convert a model's weights", [this](const CliContext&) {
       return QuantizeCommand(model_, output_, mix_, json_);
     });
-    std::string mixes;
-    for (const std::string& mix : QuantizeMixes()) mixes += (mixes.empty() ? "" : ", ") + mix;
+    const std::string mixes = "One of " + Listed(QuantizeMixes());
     quantize->add_option("IN", model_, "GGUF file to read")->required();
     quantize->add_option("OUT", output_, "GGUF file to write")->required();
-    quantize->add_option("MIX", mix_, "One of " + mixes)->required();
+    quantize->add_option("MIX", mix_, mixes)->required();
     AddJson(quantize);
 
+    CLI::App* synth = Add("synth", "Write a model of random weights", [this](const CliContext&) {
+      return SynthCommand(output_, synth_, json_);
+    });
+    synth->add_option("SHAPE", synth_.shape, "One of " + Listed(SynthShapes()))->required();
+    synth->add_option("OUT", output_, "GGUF file to write")->required();
+    synth->add_option("--mix", synth_.mix, mixes)->required();
+    synth->add_option("--layers", synth_.layers, "Layers; 0 is the shape's own");
+    synth->add_option("--seed", synth_.seed, "Seed of the weights");
+    AddJson(synth);
+  }
+
+  void AddOthers() {
     CLI::App* gates = Add("gates", "Print the resolved gates", [this](const CliContext& context) {
       return GatesCommand(context.gates, json_);
     });
@@ -125,13 +153,14 @@ class CommandLine {
     CLI::App* faults = Add("faults", "List the planted faults",
                            [this](const CliContext&) { return FaultsCommand(json_); });
     AddJson(faults);
-    Add("probe", "Speak the probe protocol on standard input and output", ProbeCommand);
+    AddLoading("probe", "Speak the probe protocol on standard input and output", ProbeCommand);
   }
 
   CLI::App app_;
   Command chosen_;
   RunArguments run_;
   BenchArguments bench_;
+  SynthOptions synth_;
   std::string model_, output_, mix_, hardware_class_ = "cpu";
   bool json_ = false;
 };

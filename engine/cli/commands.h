@@ -8,6 +8,7 @@
 #include "base/json.h"
 #include "base/status.h"
 #include "engine/gates.h"
+#include "engine/gguf/synth.h"
 #include "engine/ledger.h"
 #include "engine/session/generate.h"
 
@@ -40,6 +41,7 @@ Status BenchCommand(const CliContext& context, const BenchArguments& arguments);
 Status InfoCommand(const std::string& model, bool json);
 Status QuantizeCommand(const std::string& input, const std::string& output, const std::string& mix,
                        bool json);
+Status SynthCommand(const std::string& output, const SynthOptions& options, bool json);
 Status GatesCommand(const Gates& gates, bool json);
 Status FaultsCommand(bool json);
 Status ProbeCommand(const CliContext& context);
