@@ -26,6 +26,23 @@ enum class Fault {
                       // the outputs of norms
   kNanLogits,         // "nan_logits": one logit of every prefill step is NaN
   kCrash,             // "crash": the process dies by SIGSEGV in the third forward
+  // What each does stands in AllFaults.
+  kChunkOffPlane,        // "chunk_off_plane"
+  kQ6kScalesSwapped,     // "q6k_scales_swapped"
+  kScalesRounded,        // "scales_rounded"
+  kTailRowsDirty,        // "tail_rows_dirty"
+  kWeightMixIgnored,     // "weight_mix_ignored"
+  kWeightMixBlindToF16,  // "weight_mix_blind_to_f16"
+  kSkipWriteWrites,      // "skip_write_writes"
+  kFuseDead,             // "fuse_dead"
+  kPlaneForTail,         // "plane_for_tail"
+  kKvRowOff,             // "kv_row_off"
+  kGateInGraph,          // "gate_in_graph"
+  kDumpReadsSkipped,     // "dump_reads_skipped"
+  kStalePlaneHit,        // "stale_plane_hit"
+  kDeadWriteRead,        // "dead_write_read"
+  kQ6kCoarse,            // "q6k_coarse"
+  kOptOutQ6kIgnored,     // "optout_q6k_ignored"
 };
 
 struct FaultInfo {

@@ -6,7 +6,9 @@
 #include <memory>
 
 #include "base/status.h"
+#include "engine/backend/load_report.h"
 #include "engine/backend/node_observer.h"
+#include "engine/backend/violation.h"
 #include "engine/graph/graph.h"
 #include "engine/model/hyperparameters.h"
 #include "engine/model/weights.h"
@@ -41,6 +43,8 @@ struct ForwardInputs {
   KvCache* kv = nullptr;         // made by the same backend
   float* logits = nullptr;       // [wanted][vocabulary]; may be null when nothing is wanted
   Phase phase = Phase::kDecode;  // kPrefill or kDecode
+  Violation violation = Violation::kNone;
+  bool kv_row_off = false;  // planted: Fault::kKvRowOff
 };
 
 struct BackendOptions {
@@ -62,6 +66,8 @@ class Backend {
   virtual Status LoadModel(const Hyperparameters& model, const ModelWeights& weights,
                            const BackendOptions& options) = 0;
 
+  virtual const LoadReport& load_report() const = 0;
+
   // kOutOfMemory; kInternal for a tensor that the model does not have.
   virtual Result<std::unique_ptr<ExecutableGraph>> Prepare(Graph graph) = 0;
   virtual Result<std::unique_ptr<KvCache>> NewKvCache() = 0;  // kOutOfMemory
@@ -71,7 +77,9 @@ class Backend {
   // setting, and that keeps mode 2 of FG_MMQ_A_FUSE off.
   virtual void Observe(NodeObserver* observer) = 0;
 
-  // After a failure the KV cache's contents at these positions are undefined.
+  // After a failure the KV cache's contents at these positions are undefined. kRefused names the
+  // node at which a promise of the prefill was broken, and stands in the ledger; kBadRequest for a
+  // violation that could not arise.
   virtual Status Execute(const ExecutableGraph& graph, const ForwardInputs& inputs) = 0;
 };
 

@@ -6,13 +6,15 @@
 namespace fg {
 
 Result<std::shared_ptr<const ExecutableGraph>> GraphCache::Get(const GraphParams& params,
-                                                               bool reuse) {
+                                                               bool reuse, bool* reused) {
+  if (reused != nullptr) *reused = false;
   if (reuse) {
     const auto found = std::find_if(graphs_.begin(), graphs_.end(), [&](const auto& cached) {
       return cached->graph().params == params;
     });
     if (found != graphs_.end()) {
       graphs_.splice(graphs_.begin(), graphs_, found);
+      if (reused != nullptr) *reused = true;
       ledger_->CountGraph(true, graphs_.front()->graph().identity);
       return graphs_.front();
     }

@@ -21,8 +21,9 @@ class GraphCache {
 
   // The graph of `params`: the cached one, or a new one that stays cached until kMostGraphs others
   // were used after it. With reuse false a new one that is not kept. Counted in the ledger either
-  // way. Errors of Backend::Prepare.
-  Result<std::shared_ptr<const ExecutableGraph>> Get(const GraphParams& params, bool reuse);
+  // way; *reused, where it is not null, says which. Errors of Backend::Prepare.
+  Result<std::shared_ptr<const ExecutableGraph>> Get(const GraphParams& params, bool reuse,
+                                                     bool* reused = nullptr);
   void Clear() { graphs_.clear(); }
   size_t size() const { return graphs_.size(); }
 

@@ -22,6 +22,7 @@ class CountingBackend : public Backend {
   Status LoadModel(const Hyperparameters&, const ModelWeights&, const BackendOptions&) override {
     return Status::Ok();
   }
+  const LoadReport& load_report() const override { return report; }
   Result<std::unique_ptr<ExecutableGraph>> Prepare(Graph graph) override {
     if (full) return Status(ErrorKind::kOutOfMemory, "no room");
     return std::unique_ptr<ExecutableGraph>(
@@ -31,6 +32,7 @@ class CountingBackend : public Backend {
   void Observe(NodeObserver*) override {}
   Status Execute(const ExecutableGraph&, const ForwardInputs&) override { return Status::Ok(); }
 
+  LoadReport report;
   int alive = 0;
   bool full = false;
 };

@@ -140,6 +140,7 @@ std::string Identity(const Graph& graph) {
     line.append(" ").append(node.weight).append(" ").append(node.bias).append("\n");
     hash.Update(line);
   }
+  if (graph.params.gate != 0) hash.Update("gate " + std::to_string(graph.params.gate) + "\n");
   return hash.Hex().substr(0, 16);
 }
 

@@ -43,6 +43,7 @@ struct GraphParams {
   ModelShape shape;
   int64_t rows = 0;    // tokens of the forward, at least 1
   int64_t wanted = 0;  // the last so many rows' logits, 0..rows
+  int64_t gate = 0;    // planted: Fault::kGateInGraph puts a gate's mode here; else 0
 
   bool operator==(const GraphParams&) const = default;
 };

@@ -107,6 +107,22 @@ Json ModelJson(const ModelSummary& model) {
           {"w16", model.w16},           {"w16_values", model.w16_values}};
 }
 
+Json PlanesJson(const LoadReport& report) {
+  Json array = Json::array();
+  for (const PlaneCount& count : report.planes) {
+    array.push_back({{"plane", count.plane},
+                     {"type", count.type},
+                     {"gate", count.gate},
+                     {"weights", count.weights},
+                     {"bytes", count.bytes}});
+  }
+  return array;
+}
+
+Json FuseModeJson(const LoadReport& report) {
+  return {{"asked", std::to_string(report.fuse_asked)}, {"mode", std::to_string(report.fuse_mode)}};
+}
+
 Json DegradationsJson(const std::vector<Degradation>& degradations) {
   Json array = Json::array();
   for (const Degradation& entry : degradations) {
@@ -133,7 +149,7 @@ Json LedgerJson(const Ledger::Counts& counts) {
     reads.push_back({{"gate", key.first}, {"phase", PhaseName(key.second)}, {"count", count}});
   }
   const auto forwards = [&](Phase phase) { return counts.forwards[static_cast<size_t>(phase)]; };
-  // Nothing is captured and no plane is cached on this backend, so those counts are zero.
+  // Nothing is captured on this backend, so those counts are zero.
   return {
       {"forwards", {{"prefill", forwards(Phase::kPrefill)}, {"decode", forwards(Phase::kDecode)}}},
       {"dispatch", DispatchJson(counts.dispatch)},

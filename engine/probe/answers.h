@@ -18,6 +18,8 @@ Json BuildJson(const BuildInfo& build, const std::string& defaults_hash, const s
 Json DeviceJson(const Gates& gates);  // of this machine
 Json HelloJson(const Gates& gates);   // without the envelope
 Json ModelJson(const ModelSummary& model);
+Json PlanesJson(const LoadReport& report);    // array, one object a kind of weight plane
+Json FuseModeJson(const LoadReport& report);  // asked and resolved
 Json DegradationsJson(const std::vector<Degradation>& degradations);
 Json DispatchJson(const std::map<Ledger::DispatchKey, uint64_t>& dispatch);
 Json LedgerJson(const Ledger::Counts& counts);

@@ -74,6 +74,22 @@ Status ReadSampling(const Json& value, SamplingOptions* sampling) {
   return fields.Finish();
 }
 
+// "violate": what `forward` is to break.
+void ReadViolation(JsonFields& fields, const std::string& op, Violation* violation) {
+  std::string word;
+  fields.Optional("violate", &word);
+  if (!fields.ok() || !fields.Has("violate")) return;
+  if (op != "forward") return fields.Mistake("violate", "is for the operation 'forward' alone");
+  const std::vector<std::string> known = {"dead_write", "stale_plane"};
+  if (word == known[0]) {
+    *violation = Violation::kDeadWrite;
+  } else if (word == known[1]) {
+    *violation = Violation::kStalePlane;
+  } else {
+    fields.Mistake("violate", "unknown violation '" + word + "'" + DidYouMean(word, known));
+  }
+}
+
 Result<OpFile> ReadOpFile(const Json& value, const std::string& where) {
   JsonFields fields(value, where);
   OpFile file;
@@ -194,6 +210,7 @@ Result<OpRequest> ReadOp(const Json& request) {
   const Json* inputs = fields.RequiredObject("inputs");
   const Json* params = fields.Has("params") ? fields.RequiredObject("params") : nullptr;
   ReadPath(fields, "out", &op.out);
+  ReadViolation(fields, op.op, &op.violation);
   FG_RETURN_IF_ERROR(fields.Finish());
   for (const auto& [name, value] : inputs->items()) {
     FG_ASSIGN_OR_RETURN(op.inputs[name], ReadOpFile(value, "op.inputs." + name));

@@ -58,6 +58,7 @@ struct OpRequest {
   std::map<std::string, OpFile> inputs;
   std::map<std::string, double> params;
   std::string out;
+  Violation violation = Violation::kNone;  // of `forward` alone
 };
 Result<OpRequest> ReadOp(const Json& request);
 

@@ -7,7 +7,6 @@
 #include "base/nearest.h"
 #include "engine/probe/answers.h"
 #include "engine/probe/line_io.h"
-#include "engine/probe/op.h"
 #include "engine/probe/requests.h"
 
 namespace fg {
@@ -76,11 +75,12 @@ std::string ProbeServer::Answer(std::string_view line) {
       const Status mistake = fields.Finish();
       return ErrorAnswer(id, mistake, SiteOf(mistake.message()));
     }
-    auto answer = Dispatch(word, *request);
+    std::string site = word;
+    auto answer = Dispatch(word, *request, &site);
     if (!answer.ok()) {
       const Status& status = answer.status();
       if (status.kind() == ErrorKind::kDevice) device_error_ = status;
-      return ErrorAnswer(id, status, word, status.kind() == ErrorKind::kUsage);
+      return ErrorAnswer(id, status, site, status.kind() == ErrorKind::kUsage);
     }
     (*answer)["id"] = id;
     (*answer)["ok"] = true;
@@ -96,7 +96,8 @@ std::string ProbeServer::AnswerTooLong() const {
   return ErrorAnswer(nullptr, Bad("request: the line is longer than 64 MiB"), "request");
 }
 
-Result<Json> ProbeServer::Dispatch(const std::string& word, const Json& request) {
+Result<Json> ProbeServer::Dispatch(const std::string& word, const Json& request,
+                                   std::string* site) {
   const auto& words = ProbeRequests();
   if (std::find(words.begin(), words.end(), word) == words.end()) {
     return Bad("request: unknown request '" + word + "'" + DidYouMean(word, words));
@@ -106,10 +107,7 @@ Result<Json> ProbeServer::Dispatch(const std::string& word, const Json& request)
   if (word == "generate") return GenerateTokens(request);
   if (word == "score") return Score(request);
   if (word == "bench") return Bench(request);
-  if (word == "op") {
-    FG_ASSIGN_OR_RETURN(const OpRequest op, ReadOp(request));
-    return RunOp(op, gates_, ledger_);
-  }
+  if (word == "op") return Operation(request, site);
   FG_RETURN_IF_ERROR(ReadNoFields(request, word));
   if (word == "hello") return HelloJson(gates_);
   if (word == "ledger") return LedgerJson(ledger_->Take());

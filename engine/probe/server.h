@@ -38,7 +38,9 @@ class ProbeServer {
   Status Serve(int input, int output);
 
  private:
-  Result<Json> Dispatch(const std::string& word, const Json& request);
+  // *site is who an error that names none is about: `word`, or a part of it.
+  Result<Json> Dispatch(const std::string& word, const Json& request, std::string* site);
+  Result<Json> Operation(const Json& request, std::string* site);
   Result<Json> Load(const Json& request);
   Result<Json> GenerateTokens(const Json& request);
   Result<Json> Score(const Json& request);

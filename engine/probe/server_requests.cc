@@ -5,6 +5,8 @@
 #include "base/sha256.h"
 #include "engine/probe/answers.h"
 #include "engine/probe/bench.h"
+#include "engine/probe/op.h"
+#include "engine/probe/op_forward.h"
 #include "engine/probe/requests.h"
 #include "engine/probe/server.h"
 
@@ -75,8 +77,9 @@ Result<Json> ProbeServer::Load(const Json& request) {
   engine_ = std::move(loaded).value();
   FG_ASSIGN_OR_RETURN(Json memory, Memory());
   return Json{{"model", ModelJson(engine_->summary())},
-              {"nibble_family_only", engine_->summary().nibble_family_only},
-              {"planes", Json::array()},  // no gate of this engine builds one
+              {"nibble_family_only", engine_->summary().registered.nibble_family_only},
+              {"planes", PlanesJson(engine_->summary().registered)},
+              {"fuse_mode", FuseModeJson(engine_->summary().registered)},
               {"degradations", DegradationsJson(ledger_->counts().degradations)},
               {"batch", engine_->batch()},
               {"milliseconds", engine_->load_milliseconds()},
@@ -151,6 +154,14 @@ Result<Json> ProbeServer::Bench(const Json& request) {
                 {"context", bench.context},
                 {"seconds", decode.seconds},
                 {"tokens_per_second", decode.TokensPerSecond()}}}};
+}
+
+Result<Json> ProbeServer::Operation(const Json& request, std::string* site) {
+  FG_ASSIGN_OR_RETURN(const OpRequest op, ReadOp(request));
+  if (op.op != "forward") return RunOp(op, gates_, ledger_);
+  *site = "op.forward";
+  FG_RETURN_IF_ERROR(RequireEngine("op.forward"));
+  return RunForwardOp(op, *engine_, ledger_);
 }
 
 Result<Json> ProbeServer::Memory() const {

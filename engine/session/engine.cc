@@ -68,9 +68,6 @@ ModelSummary Summarize(const GgufFile& file, const Hyperparameters& model,
   for (const GgufTensor& tensor : file.tensors()) ++summary.tensors[InfoOf(tensor.type).name];
   summary.w16 = weights.W16PerType();
   summary.w16_values = weights.W16ValuesPerType();
-  summary.nibble_family_only =
-      std::all_of(summary.w16.begin(), summary.w16.end(),
-                  [](const auto& type) { return type.first == "q4_K" || type.first == "q6_K"; });
   return summary;
 }
 
@@ -81,7 +78,7 @@ class LoadedEngine : public Engine {
         tokenizer_(std::move(tokenizer)),
         backend_(gates, ledger, &memory_),
         graphs_(&backend_, ledger),
-        forwards_{&backend_, &graphs_, ledger, &gates.faults()} {
+        forwards_{&backend_, &graphs_, ledger, &gates} {
     memory_.Add(MemoryCategory::kWeights, file_.bytes().size(), true);
   }
 
@@ -98,6 +95,7 @@ class LoadedEngine : public Engine {
   }
   void Describe(ModelSummary summary, double milliseconds) {
     summary_ = std::move(summary);
+    summary_.registered = backend_.load_report();
     load_milliseconds_ = milliseconds;
   }
 

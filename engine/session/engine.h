@@ -9,6 +9,8 @@
 #include <vector>
 
 #include "base/status.h"
+#include "engine/backend/load_report.h"
+#include "engine/backend/violation.h"
 #include "engine/gates.h"
 #include "engine/ledger.h"
 #include "engine/memory_book.h"
@@ -29,7 +31,9 @@ struct ModelSummary {
   std::map<std::string, int> tensors;  // all tensors per type name
   std::map<std::string, int> w16;      // matmul weights outside look-up and tail, per type name
   std::map<std::string, int64_t> w16_values;  // values of those weights, per type name
-  bool nibble_family_only = false;            // every w16 weight is q4_K or q6_K
+  // What was decided when the weights were registered: whether the nibble family serves every w16
+  // weight, the planes, the mode of FG_MMQ_A_FUSE.
+  LoadReport registered;
 };
 
 class Session;
@@ -55,6 +59,7 @@ class Engine {
 struct ForwardOptions {
   int64_t rows_per_forward = 0;  // 0 takes the engine's batch
   bool reuse_graph = true;
+  Violation violation = Violation::kNone;  // in the first piece
 };
 
 class Session {
@@ -65,7 +70,7 @@ class Session {
   // Runs `tokens` after position() in forwards of at most rows_per_forward rows. Appends to *logits
   // (f32, [wanted][vocabulary]) those of tokens[first_wanted..]; first_wanted == tokens.size()
   // wants none. kBadRequest: an id out of range, more tokens than the context holds (nothing has
-  // run then).
+  // run then), a violation that could not arise. kRefused: a promise of the prefill was broken.
   virtual Status Forward(std::span<const int32_t> tokens, size_t first_wanted,
                          const ForwardOptions& options, std::vector<float>* logits) = 0;
   // Forgets all positions from `position` on.

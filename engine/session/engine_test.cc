@@ -130,13 +130,17 @@ TEST(Engine, CountsEveryLabel) {
       {{p, "matmul", "row.q6_K"}, 1 * 2},  {{p, "rope", "rope"}, 4},
       {{p, "kv_store", "kv_store"}, 2},    {{p, "attention", "attention"}, 2},
       {{p, "add", "add"}, 3 + 2},          {{p, "swiglu", "swiglu"}, 1 + 2},
-      {{p, "gather", "gather"}, 2},
+      {{p, "gather", "gather"}, 2},        {{p, "prepass", "prepass.rows"}, 6 + 2 * 3},
+      {{p, "prepass", "prepass.f16"}, 2},
   };
   EXPECT_EQ(test.ledger.counts().dispatch, prefill);
   EXPECT_EQ(test.ledger.counts().forwards[static_cast<int>(p)], 1u);
-  // 11 wide matmuls ask FG_MMQ; those of q4_K go on to ask the other two.
+  // 11 wide matmuls ask FG_MMQ; those of q4_K and q6_K go on as the table does. Three norms and a
+  // swiglu ask for their mode.
   const std::map<std::pair<std::string, Phase>, uint64_t> reads = {
-      {{"FG_MMQ", p}, 11}, {{"FG_MMQ_RAW", p}, 9}, {{"FG_MMQ_RAW_NB", p}, 9}};
+      {{"FG_MMQ", p}, 11},       {{"FG_MMQ_RAW", p}, 9},
+      {{"FG_MMQ_RAW_NB", p}, 9}, {{"FG_MMQ_A_TRANSPOSE", p}, 9},
+      {{"FG_MMQ_Q6K_NB", p}, 2}, {{"FG_MMQ_A_FUSE", p}, 4}};
   EXPECT_EQ(test.ledger.counts().gate_reads, reads);
   // A plane is made for q (int8) and v (f16), o, gate, down, and shared by k and up: 5 made and 2
   // found in layer 0; 3 and 1 in the last; 3 and 1 in each of two slices of the tail.
@@ -321,12 +325,12 @@ TEST(Engine, TellsWhatItLoaded) {
   const std::map<std::string, int> w16 = {{"q4_K", 9}, {"q6_K", 2}};
   EXPECT_EQ(summary.tensors, tensors);
   EXPECT_EQ(summary.w16, w16);
-  EXPECT_TRUE(summary.nibble_family_only);
+  EXPECT_TRUE(summary.registered.nibble_family_only);
   EXPECT_EQ(test.engine->context(), 96);
   EXPECT_EQ(test.engine->tokenizer().eos(), kTinyEos);
   EXPECT_GT(test.engine->load_milliseconds(), 0);
   TestEngine narrow(NarrowModel(), {});
-  EXPECT_FALSE(narrow.engine->summary().nibble_family_only);
+  EXPECT_FALSE(narrow.engine->summary().registered.nibble_family_only);
 }
 
 TEST(Engine, SaysWhatIsWrongWithAFile) {

@@ -39,21 +39,30 @@ Status KvSession::Check(std::span<const int32_t> tokens, size_t first_wanted,
   return Status::Ok();
 }
 
-Status KvSession::RunPiece(std::span<const int32_t> tokens, int64_t wanted, bool reuse,
-                           float* logits) {
+Status KvSession::RunPiece(std::span<const int32_t> tokens, int64_t wanted,
+                           const ForwardOptions& options, float* logits) {
+  const Faults& faults = forwards_->gates->faults();
   const int64_t rows = static_cast<int64_t>(tokens.size());
   const Phase phase = PhaseOfRows(rows);
   ++forwards_->count;
-  if (forwards_->faults->Active(Fault::kCrash) && forwards_->count == kFatalForward) {
+  if (faults.Active(Fault::kCrash) && forwards_->count == kFatalForward) {
     std::signal(SIGSEGV, SIG_DFL);  // a sanitizer's handler would turn it into an exit
     std::raise(SIGSEGV);
   }
-  FG_ASSIGN_OR_RETURN(const auto graph, forwards_->graphs->Get({shape_, rows, wanted}, reuse));
+  GraphParams params = {shape_, rows, wanted};
+  if (faults.Active(Fault::kGateInGraph)) {
+    params.gate = forwards_->gates->Mode(Gate::kMmqAFuse, Phase::kGraph);
+  }
+  bool reused = false;
+  FG_ASSIGN_OR_RETURN(const auto graph,
+                      forwards_->graphs->Get(params, options.reuse_graph, &reused));
   std::vector<int32_t> positions(tokens.size());
   std::iota(positions.begin(), positions.end(), static_cast<int32_t>(position_));
   forwards_->ledger->CountForward(phase);
-  FG_RETURN_IF_ERROR(forwards_->backend->Execute(
-      *graph, {tokens.data(), positions.data(), kv_.get(), logits, phase}));
+  ForwardInputs inputs = {tokens.data(), positions.data(), kv_.get(), logits, phase};
+  inputs.violation = options.violation;
+  inputs.kv_row_off = faults.Active(Fault::kKvRowOff) && reused && position_ > 0;
+  FG_RETURN_IF_ERROR(forwards_->backend->Execute(*graph, inputs));
   position_ += rows;
   return Status::Ok();
 }
@@ -67,11 +76,12 @@ Status KvSession::Forward(std::span<const int32_t> tokens, size_t first_wanted,
   const int64_t start = position_;
   logits->resize(before + (tokens.size() - first_wanted) * shape_.vocabulary);
   float* next = logits->data() + before;
+  ForwardOptions piece_options = options;
   for (size_t done = 0; done < tokens.size(); done += piece) {
     const size_t end = std::min(tokens.size(), done + piece);
     const int64_t wanted = static_cast<int64_t>(end - std::min(end, std::max(done, first_wanted)));
-    const Status status =
-        RunPiece(tokens.subspan(done, end - done), wanted, options.reuse_graph, next);
+    const Status status = RunPiece(tokens.subspan(done, end - done), wanted, piece_options, next);
+    piece_options.violation = Violation::kNone;
     if (!status.ok()) {
       // All or nothing: the caller may send the same tokens again.
       position_ = start;

@@ -8,7 +8,7 @@
 
 #include "engine/backend/backend.h"
 #include "engine/backend/graph_cache.h"
-#include "engine/faults.h"
+#include "engine/gates.h"
 #include "engine/ledger.h"
 #include "engine/session/engine.h"
 
@@ -19,7 +19,7 @@ struct Forwards {
   Backend* backend;
   GraphCache* graphs;
   Ledger* ledger;
-  const Faults* faults;
+  const Gates* gates;
   int64_t count = 0;  // forwards begun since load
 };
 
@@ -39,7 +39,8 @@ class KvSession : public Session {
   Status Check(std::span<const int32_t> tokens, size_t first_wanted,
                const ForwardOptions& options) const;
   // One forward of at most batch rows; the logits of the last `wanted` rows go to `logits`.
-  Status RunPiece(std::span<const int32_t> tokens, int64_t wanted, bool reuse, float* logits);
+  Status RunPiece(std::span<const int32_t> tokens, int64_t wanted, const ForwardOptions& options,
+                  float* logits);
 
   Forwards* forwards_;
   ModelShape shape_;

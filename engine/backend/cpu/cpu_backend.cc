@@ -1,111 +1,95 @@
 #include "engine/backend/cpu/cpu_backend.h"
 
 #include <algorithm>
-#include <cstring>
-#include <limits>
+#include <optional>
 #include <utility>
 
+#include "engine/backend/cpu/cpu_graph.h"
 #include "engine/backend/cpu/cpu_kv_cache.h"
-#include "engine/backend/cpu/f16_cache.h"
-#include "engine/backend/cpu/matmul_path.h"
+#include "engine/backend/cpu/fuse_mode.h"
 
 namespace fg {
 namespace {
 
 constexpr size_t kUnbookedBytes = size_t{64} << 20;
 
-class CpuGraph : public ExecutableGraph {
- public:
-  CpuGraph(Graph graph, MemoryBook* memory)
-      : graph_(std::move(graph)), plan_(PlanBuffers(graph_)), memory_(memory) {}
-  ~CpuGraph() override { memory_->Remove(MemoryCategory::kGraph, booked_); }
-
-  const Graph& graph() const override { return graph_; }
-  const BufferPlan& plan() const { return plan_; }
-
-  struct NodeWeights {
-    const CpuWeight* weight = nullptr;
-    const float* bias = nullptr;
-  };
-  std::vector<NodeWeights>& weights() { return weights_; }
-  const NodeWeights& weights(int node) const { return weights_[node]; }
-
-  void Book() {
-    booked_ = graph_.bytes() + plan_.buffers.capacity() * sizeof(BufferPlan::Buffer) +
-              weights_.capacity() * sizeof(NodeWeights);
-    memory_->Add(MemoryCategory::kGraph, booked_);
-  }
-
- private:
-  Graph graph_;
-  BufferPlan plan_;
-  std::vector<NodeWeights> weights_;  // one a node
-  MemoryBook* memory_;
-  uint64_t booked_ = 0;
-};
-
 bool IsMatmulWeight(const ModelWeight& weight) { return weight.role != WeightRole::kVector; }
 
-// The path that a forward of 16 rows or more takes with this weight, decided at load.
-MatmulPath WidePath(const Gates& gates, const ModelWeight& weight) {
-  return ChooseMatmulPath(gates, weight.view.type, weight.view.k, kPrefillRows, Phase::kLoad).path;
+// The plane that a path reads; nothing for one that takes the f32 rows.
+std::optional<PlaneLayout> LayoutOf(MatmulPath path, TensorType type) {
+  switch (path) {
+    case MatmulPath::kRows:
+      return InfoOf(type).quantized ? std::make_optional(PlaneLayout::kRows) : std::nullopt;
+    case MatmulPath::kGemmF16:
+    case MatmulPath::kGemmBF16:
+      return PlaneLayout::kF16;
+    case MatmulPath::kGemmF32:
+      return std::nullopt;
+    case MatmulPath::kMmqGeneric:
+    case MatmulPath::kMmqRaw:
+    case MatmulPath::kMmqNibble:
+      return PlaneLayout::kRows;
+    case MatmulPath::kMmqTiles:
+      return PlaneLayout::kTiles;
+  }
+  return std::nullopt;
 }
 
 }  // namespace
 
-struct CpuBackend::Run {
-  const CpuGraph& graph;
-  const ForwardInputs& inputs;
-  CpuKvCache& kv;
-  std::byte* pool;
-
-  float* output(int node) const {
-    const Node& here = graph.graph().nodes[node];
-    if (here.logits_row >= 0) return inputs.logits + here.logits_row * here.columns;
-    const int64_t offset = graph.plan().buffers[node].offset;
-    return offset < 0 ? nullptr : reinterpret_cast<float*>(pool + offset);
+// Whether the nibble family serves every weight that a forward of 16 rows or more multiplies.
+bool CpuBackend::NibbleFamilyOnly(const ModelWeights& weights) const {
+  const bool blind = context_.gates().faults().Active(Fault::kWeightMixBlindToF16);
+  for (const ModelWeight& weight : weights.all()) {
+    if (weight.role != WeightRole::kW16) continue;
+    const TensorType type = weight.view.type;
+    if (type == TensorType::kQ4_K || type == TensorType::kQ6_K) continue;
+    if (!(blind && type == TensorType::kF16)) return false;
   }
-};
+  return true;
+}
 
 Status CpuBackend::RegisterWeights(const ModelWeights& weights) {
-  const bool leak = context_.Faulty(Fault::kCacheLeaked);
+  WeightRegistrar registrar(&context_);
   for (const ModelWeight& weight : weights.all()) {
-    CpuWeight& registered = weights_[weight.view.name];
-    registered = {weight.view, nullptr};
+    RegisteredWeight& registered = weights_[weight.view.name];
+    registered.weight.view = weight.view;
     if (!IsMatmulWeight(weight)) continue;
     FG_RETURN_IF_ERROR(CheckMatmulWeight(weight.view));
-    if (weight.role != WeightRole::kW16 || !InfoOf(weight.view.type).quantized) continue;
-    if (WidePath(context_.gates(), weight) != MatmulPath::kGemmF16 && !leak) continue;
-    FG_ASSIGN_OR_RETURN(HostBuffer cache, BuildF16Cache(context_, weight.view));
-    registered.f16 = cache.as<uint16_t>();
-    f16_caches_.push_back(std::move(cache));
+    const bool in_tail = weight.role == WeightRole::kTail && context_.Faulty(Fault::kPlaneForTail);
+    if (weight.role != WeightRole::kW16 && !in_tail) continue;
+    FG_ASSIGN_OR_RETURN(registered, registrar.Register(weight.view, kPrefillRows));
   }
+  report_.planes = registrar.planes();
+  report_.nibble_family_only = NibbleFamilyOnly(weights);
   return Status::Ok();
 }
 
+void CpuBackend::DecideFuseMode() {
+  const FuseMode fuse =
+      ResolveFuseMode(GatherFuseFacts(context_.gates(), model_.shape, report_.nibble_family_only));
+  report_.fuse_asked = fuse.asked;
+  report_.fuse_mode = fuse.mode;
+  for (const Degradation& entry : fuse.degradations) context_.ledger().AddDegradation(entry);
+}
+
+// For the largest batch, and for the few rows of the one-row kernels.
 Status CpuBackend::ReservePlanes(const ModelWeights& weights) {
-  // The widest row of each form, over all rows of a forward and over the few of the one-row
-  // kernels.
-  int64_t quantized_wide = 0, quantized_few = 0, rounded = 0;
+  ActivationPlanes& planes = context_.planes();
+  const int64_t few = std::min<int64_t>(options_.batch, kTailRows);
   for (const ModelWeight& weight : weights.all()) {
     if (!IsMatmulWeight(weight)) continue;
-    const bool quantized = InfoOf(weight.view.type).quantized;
-    const int64_t k = weight.view.k;
-    if (quantized) quantized_few = std::max(quantized_few, k);
-    if (weight.role != WeightRole::kW16) continue;
-    const bool cached = weights_[weight.view.name].f16 != nullptr;
-    const bool half = weight.view.type == TensorType::kF16 || weight.view.type == TensorType::kBF16;
-    if (quantized && !cached) quantized_wide = std::max(quantized_wide, k);
-    if (cached || half) rounded = std::max(rounded, k);
+    const WeightView& view = weight.view;
+    if (InfoOf(view.type).quantized) {
+      FG_RETURN_IF_ERROR(planes.Reserve(PlaneLayout::kRows, few, view.k));
+    }
+    if (weight.role != WeightRole::kW16 || options_.batch < kPrefillRows) continue;
+    const auto layout = LayoutOf(weights_[view.name].wide_path, view.type);
+    if (layout) FG_RETURN_IF_ERROR(planes.Reserve(*layout, options_.batch, view.k));
   }
-  const int64_t few = std::min<int64_t>(options_.batch, kTailRows);
-  // One buffer serves both, so the larger of the two is taken.
-  if (few * quantized_few > options_.batch * quantized_wide) {
-    FG_RETURN_IF_ERROR(context_.planes().ReserveQuantized(few, quantized_few));
-  } else {
-    FG_RETURN_IF_ERROR(context_.planes().ReserveQuantized(options_.batch, quantized_wide));
-  }
-  return context_.planes().ReserveRounded(rounded > 0 ? options_.batch : 0, rounded);
+  if (report_.fuse_mode == 0 || options_.batch < kPrefillRows) return Status::Ok();
+  const int64_t widest = std::max(model_.shape.width, model_.shape.ffn);
+  return planes.Reserve(PlaneLayout::kTiles, options_.batch, widest);
 }
 
 Status CpuBackend::ReservePool(int64_t bytes) {
@@ -121,6 +105,7 @@ Status CpuBackend::LoadModel(const Hyperparameters& model, const ModelWeights& w
   model_ = model;
   options_ = options;
   FG_RETURN_IF_ERROR(RegisterWeights(weights));
+  DecideFuseMode();
   FG_RETURN_IF_ERROR(ReservePlanes(weights));
   FG_RETURN_IF_ERROR(context_.ReserveScores(options.context));
   // Buffers grow with the rows; how many are wanted moves a few small ones only.
@@ -137,7 +122,7 @@ Status CpuBackend::LoadModel(const Hyperparameters& model, const ModelWeights& w
 
 Result<const CpuWeight*> CpuBackend::FindWeight(const std::string& name) const {
   const auto found = weights_.find(name);
-  if (found != weights_.end()) return &found->second;
+  if (found != weights_.end()) return &found->second.weight;
   return Status(ErrorKind::kInternal, "the graph names tensor '" + name + "', the model has none");
 }
 
@@ -167,97 +152,6 @@ Result<std::unique_ptr<KvCache>> CpuBackend::NewKvCache() {
                                                               context_.memory(), "a KV cache"));
   return std::unique_ptr<KvCache>(
       std::make_unique<CpuKvCache>(std::move(buffer), model_.shape.layers, layer_values));
-}
-
-Status CpuBackend::RunAttentionNode(const Run& run, const Node& node, const float* q, float* y) {
-  const ModelShape& shape = model_.shape;
-  const AttentionArgs args = {.q = q,
-                              .ldq = shape.query_width(),
-                              .keys = run.kv.keys(node.layer),
-                              .values = run.kv.values(node.layer),
-                              .positions = run.inputs.positions,
-                              .rows = node.rows,
-                              .heads = shape.heads,
-                              .kv_heads = shape.kv_heads,
-                              .head_dim = shape.head_dim,
-                              .y = y,
-                              .ldy = shape.query_width()};
-  return RunAttention(context_, args, run.inputs.phase);
-}
-
-Status CpuBackend::RunNode(const Run& run, int index) {
-  const Node& node = run.graph.graph().nodes[index];
-  const CpuGraph::NodeWeights& weights = run.graph.weights(index);
-  const auto input = [&](int place) { return run.output(node.inputs[place]); };
-  float* y = run.output(index);
-  const ForwardInputs& in = run.inputs;
-  switch (node.op) {
-    case GraphOp::kEmbed:
-      RunEmbed(context_, weights.weight->view, in.tokens, node.rows, y, in.phase);
-      return Status::Ok();
-    case GraphOp::kRmsNorm:
-      RunRmsNorm(context_, input(0), static_cast<const float*>(weights.weight->view.data),
-                 node.rows, node.columns, model_.norm_epsilon, y, in.phase);
-      return Status::Ok();
-    case GraphOp::kMatmul:
-      return RunMatmul(context_, *weights.weight, input(0), node.rows, weights.bias, y, in.phase);
-    case GraphOp::kRope:
-      if (y != input(0)) std::memcpy(y, input(0), node.rows * node.columns * sizeof(float));
-      RunRope(context_, y, node.rows, node.columns / node.head_dim, node.head_dim, in.positions,
-              rope_, in.phase);
-      return Status::Ok();
-    case GraphOp::kKvStore:
-      RunKvStore(context_, input(0), input(1), node.rows, model_.shape.kv_width(), in.positions,
-                 run.kv.keys(node.layer), run.kv.values(node.layer), in.phase);
-      return Status::Ok();
-    case GraphOp::kAttention:
-      return RunAttentionNode(run, node, input(0), y);
-    case GraphOp::kAdd:
-      RunAdd(context_, input(0), input(1), node.rows * node.columns, y, in.phase);
-      return Status::Ok();
-    case GraphOp::kSwiglu:
-      RunSwiglu(context_, input(0), input(1), node.rows, node.columns, y, in.phase);
-      return Status::Ok();
-    case GraphOp::kGather:
-      RunGather(context_, input(0), node.first_row, node.rows, node.columns, y, in.phase);
-      return Status::Ok();
-  }
-  return Status(ErrorKind::kInternal, "no such graph operation");
-}
-
-void CpuBackend::PoisonDead(const Run& run, int index) {
-  const BufferPlan& plan = run.graph.plan();
-  for (int node = 0; node <= index; ++node) {
-    const BufferPlan::Buffer& buffer = plan.buffers[node];
-    if (buffer.offset < 0 || buffer.last_use != index || plan.buffers[index].in_place_of == node) {
-      continue;
-    }
-    std::memset(run.pool + buffer.offset, 0xFF, buffer.bytes);
-  }
-}
-
-Status CpuBackend::Execute(const ExecutableGraph& graph, const ForwardInputs& inputs) {
-  const Run run = {static_cast<const CpuGraph&>(graph), inputs,
-                   static_cast<CpuKvCache&>(*inputs.kv), pool_.as<std::byte>()};
-  const std::vector<Node>& nodes = graph.graph().nodes;
-  if (options_.poison) std::memset(pool_.data(), 0xFF, pool_.bytes());
-  context_.planes().Clear();
-  for (size_t index = 0; index < nodes.size(); ++index) {
-    if (nodes[index].op != GraphOp::kMatmul) context_.planes().Clear();
-    const Status status = RunNode(run, static_cast<int>(index));
-    if (!status.ok()) {
-      context_.planes().Clear();
-      return status.WithContext(GraphOpName(nodes[index].op));
-    }
-    if (options_.poison) PoisonDead(run, static_cast<int>(index));
-  }
-  context_.planes().Clear();
-  if (context_.Faulty(Fault::kNanLogits) && inputs.phase == Phase::kPrefill) {
-    for (int64_t row = 0; row < graph.graph().params.wanted; ++row) {
-      inputs.logits[row * model_.shape.vocabulary] = std::numeric_limits<float>::quiet_NaN();
-    }
-  }
-  return Status::Ok();
 }
 
 }  // namespace fg

@@ -10,6 +10,7 @@
 #include "engine/backend/cpu/cpu_context.h"
 #include "engine/backend/cpu/cpu_ops.h"
 #include "engine/backend/cpu/host_buffer.h"
+#include "engine/backend/cpu/weight_registration.h"
 #include "engine/graph/buffer_plan.h"
 
 namespace fg {
@@ -24,17 +25,27 @@ class CpuBackend : public Backend {
                    const BackendOptions& options) override;
   Result<std::unique_ptr<ExecutableGraph>> Prepare(Graph graph) override;
   Result<std::unique_ptr<KvCache>> NewKvCache() override;
+  const LoadReport& load_report() const override { return report_; }
   void Observe(NodeObserver* observer) override { observer_ = observer; }
   Status Execute(const ExecutableGraph& graph, const ForwardInputs& inputs) override;
 
  private:
-  struct Run;  // one execution
+  struct Run;  // one execution: cpu_execute.cc
 
-  Result<const CpuWeight*> FindWeight(const std::string& name) const;
+  bool NibbleFamilyOnly(const ModelWeights& weights) const;
   Status RegisterWeights(const ModelWeights& weights);
+  void DecideFuseMode();
   Status ReservePlanes(const ModelWeights& weights);
   Status ReservePool(int64_t bytes);
+  Result<const CpuWeight*> FindWeight(const std::string& name) const;
+
+  Status CheckViolation(const Run& run) const;
+  Status ShareSources(Run* run);
+  Status RunNodes(const Run& run);
+  Status RunObserved(const Run& run, int index);
   Status RunNode(const Run& run, int index);
+  int FusedMode(const Run& run, int index);
+  Status RunProducer(const Run& run, int index);
   Status RunAttentionNode(const Run& run, const Node& node, const float* q, float* y);
   void PoisonDead(const Run& run, int index);
 
@@ -42,10 +53,11 @@ class CpuBackend : public Backend {
   NodeObserver* observer_ = nullptr;
   Hyperparameters model_;
   BackendOptions options_;
-  std::map<std::string, CpuWeight> weights_;
-  std::vector<HostBuffer> f16_caches_;
+  LoadReport report_;
+  std::map<std::string, RegisteredWeight> weights_;
   RopeTable rope_;
   HostBuffer pool_;
+  int64_t forwards_ = 0;             // executions, for the observer
   std::vector<std::byte> unbooked_;  // kUnbookedMemory
 };
 

@@ -12,7 +12,9 @@ CpuContext::CpuContext(const Gates& gates, Ledger* ledger, MemoryBook* memory)
                                                                         : KernelFault::kNone),
       default_moves_more_(gates.faults().Active(Fault::kDefaultMovesMore) &&
                           gates.AllFromDefaults()),
-      planes_(memory) {}
+      planes_(memory) {
+  planes_.SkipChecks(Faulty(Fault::kStalePlaneHit), Faulty(Fault::kDeadWriteRead));
+}
 
 Status CpuContext::ReserveScores(int64_t positions) {
   if (positions <= scores_stride_) return Status::Ok();

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <string>
 
 #include "engine/backend/backend.h"
 #include "engine/backend/cpu/activation_planes.h"
@@ -44,12 +45,26 @@ class CpuContext {
   bool Faulty(Fault fault) const { return gates_.faults().Active(fault); }
   // The planted fault of the quantizer, wherever it runs.
   KernelFault quantizer_fault() const { return quantizer_fault_; }
+  // Of the tile quantizer and the producers that end in it.
+  KernelFault tile_quantizer_fault() const {
+    return Faulty(Fault::kTailRowsDirty) ? KernelFault::kDirtyTail : quantizer_fault_;
+  }
   // kDefaultMovesMore, and no gate's variable is set.
   bool default_moves_more() const { return default_moves_more_; }
 
   void CountDispatch(Phase phase, const char* op, const std::string& label) {
     ledger_->CountDispatch(phase, op, label);
+    last_label_ = label;
   }
+  // The making of an activation plane: no operation of its own in the graph.
+  void CountPrepass(Phase phase, PlaneLayout layout) {
+    ledger_->CountDispatch(phase, "prepass", std::string("prepass.") + PlaneLayoutName(layout));
+  }
+  const std::string& last_label() const { return last_label_; }  // of CountDispatch
+  // What the forward that runs breaks on purpose.
+  Violation violation() const { return violation_; }
+  void set_violation(Violation violation) { violation_ = violation; }
+
   void CountPlane(bool hit) { ledger_->CountPlane(hit); }
 
   // Calls body(range, thread) with shares of [0, total) in multiples of `grain`, on up to the set
@@ -87,6 +102,8 @@ class CpuContext {
   ActivationPlanes planes_;
   HostBuffer scores_;
   int64_t scores_stride_ = 0;
+  std::string last_label_;
+  Violation violation_ = Violation::kNone;
 };
 
 }  // namespace fg

@@ -1,11 +1,13 @@
 // The matmul entries of cpu_ops.h.
 #include "engine/backend/cpu/cpu_ops.h"
-#include "engine/backend/cpu/f16_cache.h"
 #include "engine/backend/cpu/matmul_path.h"
+#include "engine/backend/cpu/weight_registration.h"
 #include "kernels/cpu/gemm.h"
 #include "kernels/cpu/matvec.h"
 #include "kernels/cpu/mmq.h"
+#include "kernels/cpu/mmq_tiles.h"
 #include "kernels/cpu/quantize_rows.h"
+#include "kernels/cpu/quantize_tiles.h"
 
 namespace fg {
 namespace {
@@ -20,45 +22,72 @@ struct Call {
   const float* bias;
   float* y;
   Phase phase;
+  int node;  // that wrote x
 
   int64_t k() const { return weight.view.k; }
   int64_t out() const { return weight.view.out; }
   int64_t output_grain() const { return GrainFor(rows * k(), kOutputMultiple); }
+  PlaneSource source() const { return {x, rows, k(), node}; }
 };
 
-// The int8 plane of the call's rows, made unless a neighbour made it already.
-Status FillQuantized(CpuContext& context, const Call& call) {
-  ActivationPlanes& planes = context.planes();
-  FG_RETURN_IF_ERROR(planes.ReserveQuantized(call.rows, call.k()));
-  const bool held = planes.HoldsQuantized(call.x, call.rows, call.k());
-  context.CountPlane(held);
-  if (held) return Status::Ok();
-  const int64_t chunks = call.k() / kBlock32;
-  context.Parallel(call.phase, call.rows, GrainFor(call.k()), [&](Range rows, int) {
-    QuantizeRows(context.level(), call.x + rows.begin * call.k(), call.k(), rows.size(), call.k(),
-                 planes.quantized() + rows.begin * chunks, context.quantizer_fault());
+void MakeRows(CpuContext& context, const Call& call) {
+  const int64_t k = call.k();
+  context.Parallel(call.phase, call.rows, GrainFor(k), [&](Range rows, int) {
+    QuantizeRows(context.level(), call.x + rows.begin * k, k, rows.size(), k,
+                 context.planes().rows() + rows.begin * (k / kBlock32), context.quantizer_fault());
   });
-  return Status::Ok();
 }
 
-Status FillRounded(CpuContext& context, const Call& call) {
+void MakeTiles(CpuContext& context, const Call& call) {
+  const int64_t k = call.k();
+  context.Parallel(call.phase, TileCount(call.rows), GrainFor(kTileRows * k), [&](Range t, int) {
+    QuantizeTiles(context.level(), call.x, k, call.rows, k, t, context.planes().tiles(),
+                  context.tile_quantizer_fault());
+  });
+}
+
+void MakeF16(CpuContext& context, const Call& call) {
+  const int64_t k = call.k();
+  uint16_t* plane = context.planes().f16();
+  int32_t* exponents = context.planes().exponents(call.rows, k);
+  context.Parallel(call.phase, call.rows, GrainFor(k), [&](Range rows, int) {
+    RoundRowsToF16(context.level(), call.x + rows.begin * k, k, rows.size(), k,
+                   plane + rows.begin * k, exponents + rows.begin);
+  });
+}
+
+// The plane of the call's rows, made unless a neighbour made it already.
+Status FillPlane(CpuContext& context, const Call& call, PlaneLayout layout) {
   ActivationPlanes& planes = context.planes();
-  FG_RETURN_IF_ERROR(planes.ReserveRounded(call.rows, call.k()));
-  const bool held = planes.HoldsRounded(call.x, call.rows, call.k());
+  FG_RETURN_IF_ERROR(planes.Reserve(layout, call.rows, call.k()));
+  FG_ASSIGN_OR_RETURN(const bool held, planes.Holds(layout, call.source()));
   context.CountPlane(held);
   if (held) return Status::Ok();
-  context.Parallel(call.phase, call.rows, GrainFor(call.k()), [&](Range rows, int) {
-    RoundRowsToF16(context.level(), call.x + rows.begin * call.k(), call.k(), rows.size(), call.k(),
-                   planes.rounded() + rows.begin * call.k(), planes.exponents() + rows.begin);
-  });
+  context.CountPrepass(call.phase, layout);
+  switch (layout) {
+    case PlaneLayout::kRows:
+      MakeRows(context, call);
+      break;
+    case PlaneLayout::kTiles:
+      MakeTiles(context, call);
+      break;
+    case PlaneLayout::kF16:
+      MakeF16(context, call);
+      break;
+  }
+  planes.Record(layout, call.source());
   return Status::Ok();
 }
 
 Status RunRows(CpuContext& context, const Call& call) {
   const WeightView& view = call.weight.view;
   const bool quantized = InfoOf(view.type).quantized;
-  if (quantized) FG_RETURN_IF_ERROR(FillQuantized(context, call));
-  const ActivationChunk* plane = context.planes().quantized();
+  if (quantized) {
+    FG_RETURN_IF_ERROR(FillPlane(context, call, PlaneLayout::kRows));
+  } else {
+    FG_RETURN_IF_ERROR(context.planes().CheckWritten(call.source()));
+  }
+  const ActivationChunk* plane = context.planes().rows();
   context.Parallel(call.phase, call.out(), call.output_grain(), [&](Range outs, int) {
     for (int64_t row = 0; row < call.rows; ++row) {
       float* y = call.y + row * call.out();
@@ -80,16 +109,18 @@ Status RunGemmF16(CpuContext& context, const Call& call, MatmulPath path) {
   if (weights == nullptr) {
     return Status(ErrorKind::kInternal, "weight '" + view.name + "' has no f16 cache");
   }
-  FG_RETURN_IF_ERROR(FillRounded(context, call));
+  FG_RETURN_IF_ERROR(FillPlane(context, call, PlaneLayout::kF16));
+  const int32_t* exponents = context.planes().exponents(call.rows, call.k());
   const auto gemm = path == MatmulPath::kGemmBF16 ? GemmBF16 : GemmF16;
   context.Parallel(call.phase, call.out(), call.output_grain(), [&](Range outs, int) {
-    gemm(context.level(), static_cast<const uint16_t*>(weights), context.planes().rounded(),
-         context.planes().exponents(), call.rows, call.k(), call.bias, outs, call.y, call.out());
+    gemm(context.level(), static_cast<const uint16_t*>(weights), context.planes().f16(), exponents,
+         call.rows, call.k(), call.bias, outs, call.y, call.out());
   });
   return Status::Ok();
 }
 
 Status RunGemmF32(CpuContext& context, const Call& call) {
+  FG_RETURN_IF_ERROR(context.planes().CheckWritten(call.source()));
   context.Parallel(call.phase, call.out(), call.output_grain(), [&](Range outs, int) {
     GemmF32(context.level(), static_cast<const float*>(call.weight.view.data), call.x, call.k(),
             call.rows, call.k(), call.bias, outs, call.y, call.out());
@@ -97,23 +128,58 @@ Status RunGemmF32(CpuContext& context, const Call& call) {
   return Status::Ok();
 }
 
-Status RunMmq(CpuContext& context, const Call& call, MatmulPath path) {
-  FG_RETURN_IF_ERROR(FillQuantized(context, call));
-  const MmqForm form = path == MatmulPath::kMmqNibble ? MmqForm::kNibble
-                       : path == MatmulPath::kMmqRaw  ? MmqForm::kRaw
-                                                      : MmqForm::kGeneric;
+Status RunMmq(CpuContext& context, const Call& call, const MatmulChoice& choice) {
+  FG_RETURN_IF_ERROR(FillPlane(context, call, PlaneLayout::kRows));
+  const MmqForm form = choice.path == MatmulPath::kMmqNibble ? MmqForm::kNibble
+                       : choice.path == MatmulPath::kMmqRaw  ? MmqForm::kRaw
+                                                             : MmqForm::kGeneric;
+  const bool expanded = choice.plane == WeightPlane::kExpanded;
   const MmqArgs args = {.type = call.weight.view.type,
                         .w = call.weight.view.data,
-                        .a = context.planes().quantized(),
+                        .a = context.planes().rows(),
                         .rows = call.rows,
                         .k = call.k(),
                         .bias = call.bias,
                         .y = call.y,
-                        .ldy = call.out()};
-  const KernelFault fault = KernelFaultOf(context.gates().faults(), path);
+                        .ldy = call.out(),
+                        .expanded = expanded ? call.weight.expanded : nullptr};
+  const KernelFault fault = KernelFaultOf(context.gates().faults(), choice);
   context.Parallel(call.phase, call.out(), call.output_grain(),
                    [&](Range outs, int) { Mmq(context.level(), form, args, outs, fault); });
   return Status::Ok();
+}
+
+Status RunMmqTiles(CpuContext& context, const Call& call, const MatmulChoice& choice) {
+  FG_RETURN_IF_ERROR(FillPlane(context, call, PlaneLayout::kTiles));
+  const bool scales = choice.plane == WeightPlane::kScales;
+  const bool expanded = choice.plane == WeightPlane::kExpanded;
+  const MmqTilesArgs args = {.type = call.weight.view.type,
+                             .w = call.weight.view.data,
+                             .scales = scales ? call.weight.scales : nullptr,
+                             .expanded = expanded ? call.weight.expanded : nullptr,
+                             .a = context.planes().tiles(),
+                             .rows = call.rows,
+                             .k = call.k(),
+                             .out_total = call.out(),
+                             .bias = call.bias,
+                             .y = call.y,
+                             .ldy = call.out()};
+  const KernelFault fault = KernelFaultOf(context.gates().faults(), choice);
+  context.Parallel(call.phase, call.out(), call.output_grain(),
+                   [&](Range outs, int) { MmqTiles(context.level(), args, outs, fault); });
+  return Status::Ok();
+}
+
+// What the table wants, less a plane that did not fit.
+MatmulChoice Choose(CpuContext& context, const Call& call) {
+  const MatmulChoice choice =
+      ChooseMatmulPath(context.gates(), call.weight.view.type, call.k(), call.rows, call.phase);
+  if (context.violation() == Violation::kDeadWrite && context.planes().IsDead(call.source())) {
+    return OnRowMajorPlane(choice, call.weight.view.type);
+  }
+  const bool missing = (choice.plane == WeightPlane::kScales && call.weight.scales == nullptr) ||
+                       (choice.plane == WeightPlane::kExpanded && call.weight.expanded == nullptr);
+  return missing ? WithoutPlane(choice) : choice;
 }
 
 Status Bad(const WeightView& view, const std::string& message) {
@@ -135,10 +201,9 @@ Status CheckMatmulWeight(const WeightView& view) {
 }
 
 Status RunMatmul(CpuContext& context, const CpuWeight& weight, const float* x, int64_t rows,
-                 const float* bias, float* y, Phase phase) {
-  const Call call = {weight, x, rows, bias, y, phase};
-  const MatmulChoice choice =
-      ChooseMatmulPath(context.gates(), weight.view.type, weight.view.k, rows, phase);
+                 const float* bias, float* y, Phase phase, int node) {
+  const Call call = {weight, x, rows, bias, y, phase, node};
+  const MatmulChoice choice = Choose(context, call);
   context.CountDispatch(phase, "matmul", choice.label);
   switch (choice.path) {
     case MatmulPath::kRows:
@@ -151,7 +216,9 @@ Status RunMatmul(CpuContext& context, const CpuWeight& weight, const float* x, i
     case MatmulPath::kMmqGeneric:
     case MatmulPath::kMmqRaw:
     case MatmulPath::kMmqNibble:
-      return RunMmq(context, call, choice.path);
+      return RunMmq(context, call, choice);
+    case MatmulPath::kMmqTiles:
+      return RunMmqTiles(context, call, choice);
   }
   return Status(ErrorKind::kInternal, "no such matmul path");
 }
@@ -160,18 +227,10 @@ Status RunMatmulAlone(CpuContext& context, const WeightView& view, const float* 
                       const float* bias, float* y, Phase phase) {
   FG_RETURN_IF_ERROR(CheckMatmulWeight(view));
   context.planes().Clear();
-  CpuWeight weight = {view, nullptr};
-  HostBuffer cache;
   // As a model's registration does, so that the reads are those of a load.
-  const bool cached =
-      InfoOf(view.type).quantized &&
-      ChooseMatmulPath(context.gates(), view.type, view.k, rows, Phase::kLoad).path ==
-          MatmulPath::kGemmF16;
-  if (cached) {
-    FG_ASSIGN_OR_RETURN(cache, BuildF16Cache(context, view));
-    weight.f16 = cache.as<uint16_t>();
-  }
-  const Status status = RunMatmul(context, weight, x, rows, bias, y, phase);
+  WeightRegistrar registrar(&context);
+  FG_ASSIGN_OR_RETURN(const RegisteredWeight registered, registrar.Register(view, rows));
+  const Status status = RunMatmul(context, registered.weight, x, rows, bias, y, phase);
   context.planes().Clear();
   return status;
 }

@@ -3,10 +3,14 @@
 #include <algorithm>
 #include <bit>
 #include <cstring>
+#include <string>
+#include <vector>
 
 #include "kernels/cpu/elementwise.h"
 #include "kernels/cpu/exp.h"
+#include "kernels/cpu/producer_tiles.h"
 #include "kernels/cpu/quantize_rows.h"
+#include "kernels/cpu/quantize_tiles.h"
 #include "kernels/cpu/rms_norm.h"
 #include "kernels/cpu/swiglu.h"
 #include "kernels/formats/dequantize.h"
@@ -25,6 +29,14 @@ void Coarsen(float* values, int64_t n) {
   }
 }
 
+std::string FusedLabel(const char* op, int mode) {
+  return std::string(op) + ".fuse" + std::to_string(mode);
+}
+
+bool WritesRows(const CpuContext& context, int mode) {
+  return mode == 1 || context.Faulty(Fault::kSkipWriteWrites);
+}
+
 }  // namespace
 
 void RunQuantizeRows(CpuContext& context, const float* x, int64_t rows, int64_t k,
@@ -36,9 +48,17 @@ void RunQuantizeRows(CpuContext& context, const float* x, int64_t rows, int64_t 
   });
 }
 
+void RunQuantizeTiles(CpuContext& context, const float* x, int64_t rows, int64_t k,
+                      ActivationTile* plane, Phase phase) {
+  context.CountDispatch(phase, "quantize_tiles", "quantize_tiles");
+  context.Parallel(phase, TileCount(rows), GrainFor(kTileRows * k), [&](Range tiles, int) {
+    QuantizeTiles(context.level(), x, k, rows, k, tiles, plane, context.tile_quantizer_fault());
+  });
+}
+
 void RunRmsNorm(CpuContext& context, const float* x, const float* w, int64_t rows, int64_t n,
-                float eps, float* y, Phase phase) {
-  context.CountDispatch(phase, "rms_norm", "rms_norm");
+                float eps, float* y, Phase phase, const char* label) {
+  context.CountDispatch(phase, "rms_norm", label);
   const bool coarse = context.default_moves_more() && rows >= kPrefillRows;
   context.Parallel(phase, rows, GrainFor(n), [&](Range share, int) {
     float* out = y + share.begin * n;
@@ -48,10 +68,37 @@ void RunRmsNorm(CpuContext& context, const float* x, const float* w, int64_t row
 }
 
 void RunSwiglu(CpuContext& context, const float* g, const float* u, int64_t rows, int64_t n,
-               float* y, Phase phase) {
-  context.CountDispatch(phase, "swiglu", "swiglu");
+               float* y, Phase phase, const char* label) {
+  context.CountDispatch(phase, "swiglu", label);
   context.Parallel(phase, rows * n, kExpGrain, [&](Range share, int) {
     Swiglu(context.level(), g + share.begin, u + share.begin, share.size(), y + share.begin);
+  });
+}
+
+void RunRmsNormTiles(CpuContext& context, const float* x, const float* w, int64_t rows, int64_t n,
+                     float eps, int mode, float* y, ActivationTile* plane, Phase phase) {
+  context.CountDispatch(phase, "rms_norm", FusedLabel("rms_norm", mode));
+  std::vector<float> coarse;
+  if (context.default_moves_more() && rows >= kPrefillRows) {
+    // The rows never stand in memory as f32, so their weights are coarsened in their place.
+    coarse.assign(w, w + n);
+    Coarsen(coarse.data(), n);
+    w = coarse.data();
+  }
+  float* written = WritesRows(context, mode) ? y : nullptr;
+  context.Parallel(phase, TileCount(rows), GrainFor(kTileRows * n), [&](Range tiles, int) {
+    RmsNormTiles(context.level(), x, w, rows, n, eps, tiles, written, plane,
+                 context.tile_quantizer_fault());
+  });
+}
+
+void RunSwigluTiles(CpuContext& context, const float* g, const float* u, int64_t rows, int64_t n,
+                    int mode, float* y, ActivationTile* plane, Phase phase) {
+  context.CountDispatch(phase, "swiglu", FusedLabel("swiglu", mode));
+  float* written = WritesRows(context, mode) ? y : nullptr;
+  context.Parallel(phase, TileCount(rows), GrainFor(16 * kTileRows * n), [&](Range tiles, int) {
+    SwigluTiles(context.level(), g, u, rows, n, tiles, written, plane,
+                context.tile_quantizer_fault());
   });
 }
 

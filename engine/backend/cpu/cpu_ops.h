@@ -15,14 +15,17 @@
 #include "kernels/cpu/attention.h"
 #include "kernels/cpu/rope.h"
 #include "kernels/formats/blocks.h"
+#include "kernels/formats/planes.h"
 
 namespace fg {
 
 // A matmul weight as the CPU runs it.
 struct CpuWeight {
   WeightView view;
-  const uint16_t* f16 =
-      nullptr;  // [out][k] f16 cache of a quantized weight; null where none is built
+  // Each null where none is built.
+  const uint16_t* f16 = nullptr;                // [out][k] f16 cache of a quantized weight
+  const ScalePair* scales = nullptr;            // q4_K: [k/32][out]
+  const ExpandedChunkQ6_K* expanded = nullptr;  // q6_K: [out][k/32]
 };
 
 // What a weight must be for RunMatmul: a type with kernels, k a multiple of its block, k and out at
@@ -30,13 +33,15 @@ struct CpuWeight {
 Status CheckMatmulWeight(const WeightView& view);
 
 // y[rows][out] = x[rows][k] * w + bias (bias [out] or null). The path is MatmulPathFor's; gates are
-// read for 16 rows or more only. kInternal for an f16 path without its cache; kOutOfMemory where
-// the activation plane does not fit.
+// read for 16 rows or more only. A path whose weight plane is not there runs without it, its label
+// marked with '!'. `node` is the graph's that wrote x. kInternal for an f16 path without its cache;
+// kOutOfMemory where the activation plane does not fit; kRefused by the plane cache
+// (engine/backend/cpu/activation_planes.h).
 Status RunMatmul(CpuContext& context, const CpuWeight& weight, const float* x, int64_t rows,
-                 const float* bias, float* y, Phase phase);
+                 const float* bias, float* y, Phase phase, int node = PlaneSource::kNoNode);
 
-// RunMatmul for a weight that no model registered: checks it, and builds its f16 cache for this one
-// call where the path wants one (kBadModel names a value beyond f16). The plane cache is cleared.
+// RunMatmul for a weight that no model registered: checks it, and registers it for this one call
+// (kBadModel names a value beyond f16). The plane cache is cleared.
 Status RunMatmulAlone(CpuContext& context, const WeightView& view, const float* x, int64_t rows,
                       const float* bias, float* y, Phase phase);
 
@@ -44,13 +49,24 @@ Status RunMatmulAlone(CpuContext& context, const WeightView& view, const float* 
 void RunQuantizeRows(CpuContext& context, const float* x, int64_t rows, int64_t k,
                      ActivationChunk* plane, Phase phase);
 
+// The same rows into tiles: plane[TileCount(rows)][k/32].
+void RunQuantizeTiles(CpuContext& context, const float* x, int64_t rows, int64_t k,
+                      ActivationTile* plane, Phase phase);
+
 // y[rows][n]; y is never x (docs/arithmetic.md "The skip-write window").
 void RunRmsNorm(CpuContext& context, const float* x, const float* w, int64_t rows, int64_t n,
-                float eps, float* y, Phase phase);
+                float eps, float* y, Phase phase, const char* label = "rms_norm");
 
 // y[rows][n]; y is never g or u.
 void RunSwiglu(CpuContext& context, const float* g, const float* u, int64_t rows, int64_t n,
-               float* y, Phase phase);
+               float* y, Phase phase, const char* label = "swiglu");
+
+// The fused producers of `mode` 1 or 2: plane[TileCount(rows)][n/32] of RunRmsNorm's and
+// RunSwiglu's rows, n a multiple of 32; y is written in mode 1 and left as it is in mode 2.
+void RunRmsNormTiles(CpuContext& context, const float* x, const float* w, int64_t rows, int64_t n,
+                     float eps, int mode, float* y, ActivationTile* plane, Phase phase);
+void RunSwigluTiles(CpuContext& context, const float* g, const float* u, int64_t rows, int64_t n,
+                    int mode, float* y, ActivationTile* plane, Phase phase);
 
 // In place on x[rows][heads][head_dim]; 0 <= positions[r] < table.positions.
 void RunRope(CpuContext& context, float* x, int64_t rows, int64_t heads, int64_t head_dim,

@@ -18,6 +18,9 @@ class HostBuffer {
   // kOutOfMemory: "cannot take N bytes for WHAT".
   static Result<HostBuffer> Allocate(uint64_t bytes, MemoryCategory category, MemoryBook* memory,
                                      const std::string& what);
+  // The same, booked to the byte: for what is held against a formula.
+  static Result<HostBuffer> AllocateExact(uint64_t bytes, MemoryCategory category,
+                                          MemoryBook* memory, const std::string& what);
   HostBuffer() = default;
   HostBuffer(HostBuffer&& other) noexcept { *this = std::move(other); }
   HostBuffer& operator=(HostBuffer&& other) noexcept;
@@ -34,7 +37,8 @@ class HostBuffer {
   void Release();
 
   void* data_ = nullptr;
-  uint64_t bytes_ = 0;
+  uint64_t bytes_ = 0;  // whole pages
+  uint64_t booked_ = 0;
   MemoryCategory category_ = MemoryCategory::kScratch;
   MemoryBook* memory_ = nullptr;
 };

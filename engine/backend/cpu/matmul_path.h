@@ -19,21 +19,34 @@ enum class MatmulPath {
   kMmqGeneric,
   kMmqRaw,
   kMmqNibble,
+  kMmqTiles,  // the nibble family on the tiled, transposed activation plane
 };
+
+// A plane of the weight that the path reads, built when the weight is registered.
+enum class WeightPlane { kNone, kScales, kExpanded };
+const char* WeightPlaneName(WeightPlane plane);  // "", "scales", "expanded"
 
 struct MatmulChoice {
   MatmulPath path = MatmulPath::kRows;
+  WeightPlane plane = WeightPlane::kNone;
   std::string label;  // docs/probe.md "Labels"
+  bool operator==(const MatmulChoice&) const = default;
 };
 
 // For `rows` rows of k values. Reads gates, counted in `phase`, only for 16 rows or more, k a
 // multiple of 32 and a quantized type; asks a gate only where the table needs its answer. The same
-// function decides at load (16 rows) which weights get an f16 cache, so load and dispatch cannot
-// disagree.
+// function decides at load (16 rows) which weights get an f16 cache or a plane, so load and
+// dispatch cannot disagree.
 MatmulChoice ChooseMatmulPath(const Gates& gates, TensorType type, int64_t k, int64_t rows,
                               Phase phase);
 
-// The planted defect of the kernel on `path`.
-KernelFault KernelFaultOf(const Faults& faults, MatmulPath path);
+// The choice for a weight whose plane did not fit: the same kernel without it, marked with '!'.
+MatmulChoice WithoutPlane(const MatmulChoice& choice);
+
+// The same weight on the row-major plane, for Violation::kDeadWrite.
+MatmulChoice OnRowMajorPlane(const MatmulChoice& choice, TensorType type);
+
+// The planted defect of the kernel that `choice` runs.
+KernelFault KernelFaultOf(const Faults& faults, const MatmulChoice& choice);
 
 }  // namespace fg
