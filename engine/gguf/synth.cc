@@ -21,7 +21,7 @@ namespace {
 
 constexpr int64_t kPieceValues = 1 << 16;  // drawn from one stream: a multiple of every block
 constexpr int64_t kPiecesAtOnce = 256;     // held between two writes: 16 Mi values
-constexpr int64_t kPiecesForThreads = 8;   // fewer are made before other threads would wake
+constexpr int64_t kPiecesForThreads = 4;   // fewer are made before other threads would wake
 constexpr int64_t kMostLayers = 1024;
 
 Status Unknown(const char* what, const std::string& name, const std::vector<std::string>& known) {
