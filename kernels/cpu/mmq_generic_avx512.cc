@@ -111,58 +111,81 @@ __m512i Start(const ActivationChunk& a, int which) {
   return _mm512_madd_epi16(RepeatSums(a), _mm512_set1_epi32(which));
 }
 
-// kRows rows, `stride` chunks apart, side by side so that their chains of products overlap.
-template <typename Type, int kRows>
-void MultiplyRows(const Tile& tile, const ActivationChunk* a, int64_t stride, __m512* acc) {
+constexpr int kAhead = 8;  // chunks of a row that are asked for before their turn
+
+// kRows rows, `stride` chunks apart, times kGroups groups of 16 outputs: each word of activations
+// is loaded once for all groups, and the chains of products overlap. acc[r * kGroups + g].
+template <typename Type, int kGroups, int kRows>
+void MultiplyRows(const Tile* tile, const ActivationChunk* a, int64_t stride, __m512* acc) {
   constexpr int kMinus = -(1 << Type::kOffsetBits);
   constexpr int kFirst = kMinus & 0xFFFF, kSecond = kMinus * 0x10000;
-  __m512i first[kRows], second[kRows];
+  __m512i first[kRows][kGroups], second[kRows][kGroups];
   for (int r = 0; r < kRows; ++r) {
-    first[r] = Start<Type>(a[r * stride], Type::kTwoScales ? kFirst : kFirst | kSecond);
-    if constexpr (Type::kTwoScales) second[r] = Start<Type>(a[r * stride], kSecond);
+    const ActivationChunk& row = a[r * stride];
+    // Too many rows for the processor to see each one's own step.
+    _mm_prefetch(&row + kAhead, _MM_HINT_T0);
+    const __m512i start0 = Start<Type>(row, Type::kTwoScales ? kFirst : kFirst | kSecond);
+    for (int g = 0; g < kGroups; ++g) first[r][g] = start0;
+    if constexpr (Type::kTwoScales) {
+      const __m512i start1 = Start<Type>(row, kSecond);
+      for (int g = 0; g < kGroups; ++g) second[r][g] = start1;
+    }
   }
   for (int i = 0; i < 8; ++i) {
     for (int r = 0; r < kRows; ++r) {
       int word;
       __builtin_memcpy(&word, a[r * stride].q + 4 * i, sizeof(word));
-      __m512i& sum = Type::kTwoScales && i >= 4 ? second[r] : first[r];
-      sum = _mm512_dpbusd_epi32(sum, tile.codes[i], _mm512_set1_epi32(word));
+      const __m512i words = _mm512_set1_epi32(word);
+      for (int g = 0; g < kGroups; ++g) {
+        __m512i& sum = Type::kTwoScales && i >= 4 ? second[r][g] : first[r][g];
+        sum = _mm512_dpbusd_epi32(sum, tile[g].codes[i], words);
+      }
     }
   }
   for (int r = 0; r < kRows; ++r) {
-    __m512 isum = _mm512_cvtepi32_ps(first[r]);
-    if constexpr (Type::kTwoScales) {
-      // Sums and products stay below 2^24, so f32 holds isum exactly.
-      const __m512 upper = _mm512_mul_ps(_mm512_cvtepi32_ps(second[r]), tile.scale1);
-      isum = _mm512_fmadd_ps(isum, tile.scale0, upper);
+    const __m512 da = _mm512_set1_ps(a[r * stride].d);
+    for (int g = 0; g < kGroups; ++g) {
+      __m512& sum = acc[r * kGroups + g];
+      __m512 isum = _mm512_cvtepi32_ps(first[r][g]);
+      if constexpr (Type::kTwoScales) {
+        // Sums and products stay below 2^24, so f32 holds isum exactly.
+        const __m512 upper = _mm512_mul_ps(_mm512_cvtepi32_ps(second[r][g]), tile[g].scale1);
+        isum = _mm512_fmadd_ps(isum, tile[g].scale0, upper);
+      }
+      sum = AddScaled(sum, isum, tile[g].ws, da);
+      if constexpr (Type::kHasMin) sum = AddMin(sum, tile[g].wm, a[r * stride]);
     }
-    acc[r] = AddScaled(acc[r], isum, tile.ws, _mm512_set1_ps(a[r * stride].d));
-    if constexpr (Type::kHasMin) acc[r] = AddMin(acc[r], tile.wm, a[r * stride]);
   }
 }
 
-template <typename Type>
-void RunGroup(const MmqArgs& args, const WideGroup& group, int64_t first, int rows) {
-  constexpr int kSideBySide = 4;
+template <typename Type, int kGroups>
+void RunGroups(const MmqArgs& args, const WideGroup* groups, int64_t first, int rows) {
+  constexpr int kSideBySide = Type::kTwoScales ? 2 : 4;
   const int64_t chunks = args.k / kBlock32;
-  __m512 acc[kMmqRowBlock];
-  for (int r = 0; r < rows; ++r) acc[r] = _mm512_setzero_ps();
+  __m512 acc[kMmqRowBlock * kGroups];
+  for (int i = 0; i < rows * kGroups; ++i) acc[i] = _mm512_setzero_ps();
   for (int64_t block = 0; block < chunks / Type::kChunks; ++block) {
     const int64_t offset = block * Type::kBytes;
-    const auto shared = Type::Begin(group, offset);
+    typename Type::Shared shared[kGroups];
+    for (int g = 0; g < kGroups; ++g) shared[g] = Type::Begin(groups[g], offset);
     for (int c = 0; c < Type::kChunks; ++c) {
-      Tile tile;
-      Type::Decode(group, offset, shared, c, &tile);
+      Tile tile[kGroups];
+      for (int g = 0; g < kGroups; ++g) Type::Decode(groups[g], offset, shared[g], c, &tile[g]);
       const ActivationChunk* a = args.a + first * chunks + block * Type::kChunks + c;
       int r = 0;
       for (; r + kSideBySide <= rows; r += kSideBySide) {
-        MultiplyRows<Type, kSideBySide>(tile, a + r * chunks, chunks, acc + r);
+        MultiplyRows<Type, kGroups, kSideBySide>(tile, a + r * chunks, chunks, acc + r * kGroups);
       }
-      for (; r < rows; ++r) MultiplyRows<Type, 1>(tile, a + r * chunks, chunks, acc + r);
+      for (; r < rows; ++r) {
+        MultiplyRows<Type, kGroups, 1>(tile, a + r * chunks, chunks, acc + r * kGroups);
+      }
     }
   }
   for (int r = 0; r < rows; ++r) {
-    StoreWide(group, acc[r], args.bias, args.y + (first + r) * args.ldy + group.out);
+    float* y = args.y + (first + r) * args.ldy;
+    for (int g = 0; g < kGroups; ++g) {
+      StoreWide(groups[g], acc[r * kGroups + g], args.bias, y + groups[g].out);
+    }
   }
 }
 
@@ -172,8 +195,15 @@ void Run(const MmqArgs& args, Range outs) {
   for (int64_t first = 0; first < args.rows; first += kMmqRowBlock) {
     const int64_t left = args.rows - first;
     const int rows = left < kMmqRowBlock ? static_cast<int>(left) : kMmqRowBlock;
-    for (int64_t o = outs.begin; o < outs.end; o += kWide) {
-      RunGroup<Type>(args, MakeWideGroup(args.w, row_bytes, o, outs.end), first, rows);
+    int64_t o = outs.begin;
+    for (; o + kWide < outs.end; o += 2 * kWide) {
+      const WideGroup groups[2] = {MakeWideGroup(args.w, row_bytes, o, outs.end),
+                                   MakeWideGroup(args.w, row_bytes, o + kWide, outs.end)};
+      RunGroups<Type, 2>(args, groups, first, rows);
+    }
+    if (o < outs.end) {
+      const WideGroup group = MakeWideGroup(args.w, row_bytes, o, outs.end);
+      RunGroups<Type, 1>(args, &group, first, rows);
     }
   }
 }
