@@ -12,9 +12,9 @@ namespace {
 
 constexpr int kMagic = 0x4B400000;
 constexpr float kMagicValue = 12582912.0f;
-constexpr int kGroup = 4;      // tiles that share a broadcast: 20 KiB of a super-block in L1
-constexpr int kTiles = 16;     // of one row block, which shares unpacked weights
-constexpr int kOutBlock = 32;  // outputs that share a row block's activations
+constexpr int kGroup = 4;       // tiles that share a broadcast: 22 KiB of a super-block in L1
+constexpr int kTiles = 16;      // of one row block, which shares unpacked weights
+constexpr int kOutBlock = 128;  // outputs that share a copy of the activations
 
 using Lanes = float[kTileRows];
 
@@ -26,9 +26,16 @@ struct alignas(64) Weights {
   float d[8];
 };
 
+// One chunk of one tile, on whole cache lines.
+struct alignas(64) Chunk {
+  int8_t q[8][kTileRows * 4];
+  int32_t start[2][kTileRows];  // of the dot products of values 0..15 and 16..31
+  Lanes d;
+};
+
 struct alignas(64) Block {
   Lanes acc[kOutBlock + 1][kTiles];  // carried over K; the last row takes what nobody reads
-  int32_t start[8][kGroup][2][kTileRows];
+  Chunk a[8][kGroup];                // a super-block of the tiles at hand
   Weights w[kOutBlock];
 };
 
@@ -88,17 +95,22 @@ void Unpack(const ExpandedChunkQ6_K* chunks, Weights* w) {
   StoreScales(_mm512_cvtepi32_ps(_mm512_cvtepi8_epi32(pairs)), w);
 }
 
+// Copies a super-block of kCount tiles: as they lie, every vector may cross two cache lines.
 template <int kCount>
-void FillStart(const ActivationTile* a, int64_t stride, Block* block) {
+void CopyTiles(const ActivationTile* a, int64_t stride, Block* block) {
   const __m512i magic = _mm512_set1_epi32(kMagic);
-  for (int c = 0; c < 8; ++c) {
-    for (int t = 0; t < kCount; ++t) {
-      const __m512i sums = _mm512_loadu_si512(a[t * stride + c].sum);
+  for (int t = 0; t < kCount; ++t, a += stride) {
+    for (int c = 0; c < 8; ++c) {
+      Chunk* chunk = &block->a[c][t];
+      for (int i = 0; i < 8; ++i) {
+        _mm512_store_si512(chunk->q[i], _mm512_loadu_si512(a[c].q[i]));
+      }
+      const __m512i sums = _mm512_loadu_si512(a[c].sum);
       const __m512i s0 = _mm512_srai_epi32(_mm512_slli_epi32(sums, 16), 16);
       const __m512i s1 = _mm512_srai_epi32(sums, 16);
-      int32_t(*start)[kTileRows] = block->start[c][t];
-      _mm512_store_si512(start[0], _mm512_sub_epi32(magic, _mm512_slli_epi32(s0, 5)));
-      _mm512_store_si512(start[1], _mm512_sub_epi32(magic, _mm512_slli_epi32(s1, 5)));
+      _mm512_store_si512(chunk->start[0], _mm512_sub_epi32(magic, _mm512_slli_epi32(s0, 5)));
+      _mm512_store_si512(chunk->start[1], _mm512_sub_epi32(magic, _mm512_slli_epi32(s1, 5)));
+      _mm512_store_ps(chunk->d, _mm512_loadu_ps(a[c].d));
     }
   }
 }
@@ -115,23 +127,22 @@ inline __m512 AddChunk(const Weights& w, int c, __m512i dot0, __m512i dot1, cons
                                     _mm512_set1_ps(w.fold[2 * c]));
   const __m512 i1 = _mm512_fmadd_ps(_mm512_castsi512_ps(dot1), _mm512_set1_ps(w.sc[2 * c + 1]),
                                     _mm512_set1_ps(w.fold[2 * c + 1]));
-  const __m512 scale = _mm512_mul_ps(_mm512_set1_ps(w.d[c]), _mm512_loadu_ps(d));
+  const __m512 scale = _mm512_mul_ps(_mm512_set1_ps(w.d[c]), _mm512_load_ps(d));
   return _mm512_fmadd_ps(_mm512_add_ps(i0, i1), scale, acc);
 }
 
-// Two outputs with kCount tiles, `stride` apart, over a super-block.
+// Two outputs with kCount tiles over a super-block.
 template <int kCount>
 __attribute__((noinline)) void Multiply(const Weights& w0, const Weights& w1,
-                                        const ActivationTile* a, int64_t stride,
-                                        const int32_t (*start)[kGroup][2][kTileRows], Lanes* acc0,
-                                        Lanes* acc1) {
-  for (int c = 0; c < 8; ++c, ++a) {
+                                        const Chunk (*a)[kGroup], Lanes* acc0, Lanes* acc1) {
+  for (int c = 0; c < 8; ++c) {
+    const Chunk* tile = a[c];
     __m512i dot0[2][kCount], dot1[2][kCount];
 #pragma GCC unroll 2
     for (int h = 0; h < 2; ++h) {
 #pragma GCC unroll 4
       for (int t = 0; t < kCount; ++t) {
-        dot0[h][t] = dot1[h][t] = _mm512_load_si512(start[c][t][h]);
+        dot0[h][t] = dot1[h][t] = _mm512_load_si512(tile[t].start[h]);
       }
 #pragma GCC unroll 4
       for (int i = 4 * h; i < 4 * h + 4; ++i) {
@@ -139,7 +150,7 @@ __attribute__((noinline)) void Multiply(const Weights& w0, const Weights& w1,
         const __m512i n1 = Broadcast(w1.n + 32 * c + 4 * i);
 #pragma GCC unroll 4
         for (int t = 0; t < kCount; ++t) {
-          const __m512i values = _mm512_loadu_si512(a[t * stride].q[i]);
+          const __m512i values = _mm512_load_si512(tile[t].q[i]);
           dot0[h][t] = _mm512_dpbusd_epi32(dot0[h][t], n0, values);
           dot1[h][t] = _mm512_dpbusd_epi32(dot1[h][t], n1, values);
         }
@@ -147,9 +158,9 @@ __attribute__((noinline)) void Multiply(const Weights& w0, const Weights& w1,
     }
 #pragma GCC unroll 4
     for (int t = 0; t < kCount; ++t) {
-      const float* d = a[t * stride].d;
-      _mm512_store_ps(acc0[t], AddChunk(w0, c, dot0[0][t], dot0[1][t], d, _mm512_load_ps(acc0[t])));
-      _mm512_store_ps(acc1[t], AddChunk(w1, c, dot1[0][t], dot1[1][t], d, _mm512_load_ps(acc1[t])));
+      const __m512 sum0 = _mm512_load_ps(acc0[t]), sum1 = _mm512_load_ps(acc1[t]);
+      _mm512_store_ps(acc0[t], AddChunk(w0, c, dot0[0][t], dot0[1][t], tile[t].d, sum0));
+      _mm512_store_ps(acc1[t], AddChunk(w1, c, dot1[0][t], dot1[1][t], tile[t].d, sum1));
     }
   }
 }
@@ -157,11 +168,11 @@ __attribute__((noinline)) void Multiply(const Weights& w0, const Weights& w1,
 // kCount tiles from tile `t` of the row block on, with all outputs of the block.
 template <int kCount>
 void MultiplyGroup(const ActivationTile* a, int64_t stride, int t, int outs, Block* block) {
-  FillStart<kCount>(a, stride, block);
+  CopyTiles<kCount>(a, stride, block);
   for (int o = 0; o < outs; o += 2) {
     const bool pair = o + 1 < outs;
-    Multiply<kCount>(block->w[o], block->w[pair ? o + 1 : o], a, stride, block->start,
-                     block->acc[o] + t, block->acc[pair ? o + 1 : kOutBlock] + t);
+    Multiply<kCount>(block->w[o], block->w[pair ? o + 1 : o], block->a, block->acc[o] + t,
+                     block->acc[pair ? o + 1 : kOutBlock] + t);
   }
 }
 
