@@ -13,8 +13,8 @@ _ELSEWHERE = ("parity", "lattice", "quality", "memory_two_way", "greedy_contrast
 
 @dataclass
 class Degradation:
-    cell: object
-    where: str
+    cell: object  # None where a model's load tells it
+    where: str  # "mixed_quant", or "load of MODEL"
     source: str
     target: str
     reason: str
@@ -24,16 +24,41 @@ def _text(part, name):
     return forms.cut(forms.scalar(part.get(name, forms.MISSING)), 300)
 
 
-def degradations(cells):
-    rows, seen = [], set()
+def _is_modes(value):
+    """{ASKED: {"mode": MODE, "reasons": [..]}}, as mixed_quant tells them."""
+    return isinstance(value, dict) and bool(value) and all(isinstance(v, dict) and "mode" in v and "reasons" in v for v in value.values())
+
+
+def _told(value):
+    """(from, to, reason) of every degradation in a value."""
+    rows = [(_text(part, "from"), _text(part, "to"), _text(part, "reason")) for _, part in shapes.find(value, shapes.is_degradation)]
+    for _, modes in shapes.find(value, _is_modes):
+        for asked, part in modes.items():
+            reasons = _text(part, "reasons")
+            if not part["reasons"] and part["mode"] == asked:
+                reasons = "none: as asked"
+            rows.append((f"mode {forms.cut(asked, 80)}", f"mode {_text(part, 'mode')}", reasons))
+    return list(dict.fromkeys(rows))
+
+
+def degradations(cells, models):
+    """Of `models`, (name, load answer), what came down by default; then of each cell, each once."""
+    rows = [Degradation(None, f"load of {forms.cut(name, 80)}", *row) for name, loaded in models for row in _told(loaded)]
     for cell in cells:
-        for where, value in cell.evidence():
-            for path, part in shapes.find(value, shapes.is_degradation):
-                row = Degradation(cell, "", _text(part, "from"), _text(part, "to"), _text(part, "reason"))
-                key = (cell.id, row.source, row.target, row.reason)
-                if key not in seen:
-                    seen.add(key)
-                    rows.append(row)
+        told = dict.fromkeys(row for _, value in cell.evidence() for row in _told(value))
+        rows += [Degradation(cell, cell.kind, *row) for row in told]
+    return rows
+
+
+def planes(models):
+    """(model, [text of plane, type, gate, weights, bytes]) of the weight planes that each load built."""
+    rows = []
+    for name, loaded in models:
+        built = loaded.get("planes")
+        for part in built[:MOST] if isinstance(built, list) else []:
+            if isinstance(part, dict):
+                rows.append((name, [_text(part, n) for n in ("plane", "type", "gate")] + [
+                    forms.number(part.get("weights", forms.MISSING)), forms.size(part.get("bytes", forms.MISSING))]))
     return rows
 
 
@@ -54,29 +79,35 @@ def refusals(cells):
     """(cell, where, what was said), each text of a cell once."""
     rows, seen = [], set()
     for cell in cells:
-        for _, value in cell.evidence():
-            for where, text in _refusal_texts(value):
+        for name, value in cell.evidence():
+            for where, text in _refusal_texts(value, name if "refus" in name.lower() else ""):
                 if (cell.id, text) not in seen:
                     seen.add((cell.id, text))
                     rows.append((cell, where, text))
     return rows
 
 
+_GRAPHS = {"built": ("graphs_built", "built", "builds"), "reused": ("graphs_reused", "reused", "reuses"),
+           "anew": ("graphs_built_anew", "built_anew"), "identities": ("topologies", "identities")}
+
+
+def _graph_figure(part, name):
+    value = next((part[n] for n in _GRAPHS[name] if n in part), forms.MISSING)
+    return forms.number(len(value)) if isinstance(value, list) else forms.number(value)
+
+
 def _is_graphs(value):
-    return isinstance(value, dict) and any(forms.is_number(value.get(n)) for n in ("built", "builds")) and any(
-        forms.is_number(value.get(n)) for n in ("reused", "reuses"))
+    return isinstance(value, dict) and all(any(forms.is_number(value.get(n)) for n in _GRAPHS[name]) for name in ("built", "reused"))
 
 
 def reuse(cells):
-    """(cell, where, built, reused, identities)"""
+    """(cell, where, [built, reused, built anew, identities])"""
     rows = []
     for cell in cells:
-        for where, value in cell.evidence():
+        for _, value in cell.evidence():
             for path, part in shapes.find(value, _is_graphs):
-                built, reused = (next(part[n] for n in names if n in part) for names in (("built", "builds"), ("reused", "reuses")))
-                ids = part.get("identities", forms.MISSING)
-                rows.append((cell, forms.cut(path.removeprefix("graphs").lstrip("."), 80) or "all settings", forms.number(built), forms.number(reused),
-                             forms.number(len(ids)) if isinstance(ids, list) else forms.number(ids)))
+                where = forms.cut(path.removeprefix("graphs").lstrip("."), 80) or "each setting"
+                rows.append((cell, where, [_graph_figure(part, name) for name in _GRAPHS]))
     return rows
 
 

@@ -45,10 +45,10 @@ def memory_side(f16_cache):
 def figures(kind, gate, model):
     if kind == "parity":
         by_op = {"matmul mmq.q4_K.nb": {"noise": 900, "rounding": 124, "bug": 0, "worst": 0.4375}, "rms_norm": {"noise": 512, "rounding": 0, "bug": 0, "worst": 0.01}}
-        return {"ops": 61, "op_values": 18432, "op_deviation": {"noise": 17920, "rounding": 512, "bug": 0, "worst_share_of_tolerance": 0.4375, "by_op": by_op},
+        return {"ops": 61, "planes": 18, "op_values": 18432, "op_deviation": {"noise": 17920, "rounding": 512, "bug": 0, "worst_share_of_tolerance": 0.4375, "by_op": by_op},
                 "logits": 131072, "logit_worst": 0.00341797, "logit_tolerance": 0.25, "path": "int8", "tokens_compared": 93, "free_steps": 3, "op_labels": {"mmq.q4_K.nb": 12}}
     if kind == "lattice":
-        return {"combinations": 96, "levels": ["plain", "avx2"], "distinct_digests": 1, "distinct_paths": 20,
+        return {"combinations": 96, "corners": 119, "levels": ["plain", "avx2"], "distinct_digests": 1, "distinct_paths": 20,
                 "tokens_per_combination": 64, "oracle_tokens_compared": 61}
     if kind == "quality":
         return {"positions": 812, "windows": 4, "kl_mean_nats": 0.00123456, "top1_agreement": 0.985222, "perplexity": 21.4321,
@@ -58,16 +58,15 @@ def figures(kind, gate, model):
     if kind == "decode_neutral":
         return {"settings": 5, "decode_forwards": 58, "decode_launches": 4466, "tokens_compared": 16, "oracle_tokens_compared": 15}
     if kind == "reuse_neutral":
-        return {"turns": 3, "tokens_compared": 48, "graphs": {"nothing set": {"built": 4, "reused": 44, "identities": ["00ff", "11ee"]},
-                                                              "all off": {"built": 4, "reused": 44, "identities": ["00ff", "11ee"]}}}
+        return {"settings": 10, "conversations": 2, "graphs_built": 4, "graphs_reused": 44, "topologies": 2, "graphs_built_anew": 96,
+                "tokens_compared": 640, "oracle_tokens_compared": 60, "oracle_logits_compared": 320}
     if kind == "mixed_quant":
-        return {"asked": "2", "mode": "1", "tokens_compared": 40,
-                "degradations": [{"from": "FG_MMQ_A_FUSE=2", "to": "FG_MMQ_A_FUSE=1", "reason": "weight_mix"}]}
+        modes = {asked: {"mode": got, "reasons": ["weight_mix"] if asked != got else []} for asked, got in (("0", "0"), ("1", "1"), ("2", "1"))}
+        return {"modes": modes, "nibble_family_only": False, "tokens_compared": 96, "oracle_tokens_compared": 80}
     if kind == "backstop":
-        return {"violations": 2, "tokens_after": 8, "refusals": {"dead_write": "blk.0.ffn_gate: its input was never written in f32 (mode 2)",
-                                                                "stale_plane": "blk.1.attn_q: the plane is that of another node"}}
+        return {"refusals": 2, "logits": 67584, "tokens_compared": 32}
     if kind == "readers":
-        return {"readers": 4, "nodes_compared": 812, "tokens_compared": 32}
+        return {"readers": 5, "nodes_compared": 812, "tokens_compared": 160, "oracle_tokens_compared": 30}
     if kind == "memory_two_way":
         cached = 9961472 if gate in ("default", "FG_MMQ") else 0
         return {"on": memory_side(2359296), "off": memory_side(2359296 + cached), "relations_checked": 3,
@@ -91,6 +90,9 @@ def arms(head_tokens=(11, 12, 13, 14), head_text=" and the sun was up", variable
     now = [stream("first", [1, 2], " a b"), stream("creation", list(head_tokens), head_text)]
     return {"head": {"variables": variables if variables is not None else {"FG_MMQ": "1"}, "labels": head_labels, "streams": now},
             "snapshot": {"variables": {"FG_MMQ": "1", "FG_MMQ_RAW": "0"}, "labels": labels, "streams": old}}
+
+
+REFUSALS = {"dead_write": "blk.0.ffn_gate: its input was never written in f32 (mode 2)", "stale_plane": "blk.1.attn_q: the plane is that of another node"}
 
 
 def _statement(kind, row):
@@ -131,7 +133,9 @@ def make_bundle():
                   "toolchain": {"compiler": "GNU 12.2.0", "flags": "-O3 -DNDEBUG", "toolkit": "", "architectures": []}},
         "gates": [_gate(g) for g in GATES],
         "models": {m: {"model": {"sha256": digest(m), "architecture": "qwen2", "layers": 6, "width": 256, "vocabulary": 2048,
-                                 "context": 1024, "tensors": {"f32": 37, "q4_K": 30}}} for m in _ALL},
+                                 "context": 1024, "tensors": {"f32": 37, "q4_K": 30}},
+                       "planes": [{"plane": "scales", "type": "q4_K", "gate": "FG_MMQ_Q4K_DSC", "weights": 30, "bytes": 1 << 20}],
+                       "degradations": []} for m in _ALL},
         "hashes": {n: digest(n) for n in ("engine", "defaults", "suite", "matrix", "recipe")},
         "snapshot": {"engine": digest("old engine"), "defaults": digest("old defaults"), "commit": "89abcdef" * 5,
                      "program_sha256": digest("old program"), "absent": ""},
@@ -216,6 +220,8 @@ def bad_bundle(folder):
     forked = arms((11, 12, 97, 14), " and the moon was up")
     attach(folder, bundle, "greedy_contrast/FG_MMQ_RAW_NB/small-k", "streams.json", json.dumps(forked).encode())
     attach(folder, bundle, "greedy_contrast/default/small-k", "streams.json", json.dumps(arms(variables={})).encode())
+    attach(folder, bundle, "backstop/FG_MMQ_A_FUSE/small-k", "refusals.json", json.dumps(REFUSALS).encode())
+    bundle["models"]["small-q4_0"]["degradations"] = [{"from": "FG_MMQ_A_FUSE=2", "to": "FG_MMQ_A_FUSE=1", "reason": "weight_mix"}]
     gone = attach(folder, bundle, "liveness/FG_MMQ/small-q4_0", "labels.json", b"{}\n")
     os.remove(gone)
     write_bundle(folder, bundle)

@@ -178,7 +178,9 @@ class BundleView:
         self.lattice_rows = [(table.cell, table.figures) for table in self.lattice]
         self.quality = measures.quality(self.cells)
         self.forks = [cell for cell in self.cells if cell.fork is not None]
-        self.degradations = behaviour.degradations(self.cells)
+        loads = [(name, loaded.table()) for name, loaded in self._root["models"].members()]
+        self.degradations = behaviour.degradations(self.cells, loads)
+        self.planes = behaviour.planes(loads)
         self.refusals = behaviour.refusals(self.cells)
         self.reuse = behaviour.reuse(self.cells)
         self.kind_tables = behaviour.kind_tables(self.cells, names)

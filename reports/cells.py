@@ -91,18 +91,22 @@ class Cell:
 
 
 def _said_once(value):
-    """An attachment whose arms wrote the same streams shows them once."""
+    """An attachment whose arms wrote the same streams shows them once, and labels that are the same, too."""
     arms = streams.arms_of(value)
     if len(arms) < 2 or any(len(a.streams) != len(arms[0].streams) or streams.first_difference(arms[0].streams, a.streams) for a in arms):
         return value
-    return _without_streams(value, arms[0].streams, f"token for token and digest for digest those of {arms[0].name}")
+    return _referring(value, arms[0], arms[0].streams)
 
 
-def _without_streams(value, kept, words):
+def _referring(value, arm, kept):
     if not isinstance(value, dict):
         return value
-    return {n: words if n == "streams" and shapes.is_streams(v) and v is not kept else _without_streams(v, kept, words)
-            for n, v in value.items()}
+    if not shapes.is_streams(value.get("streams")) or value["streams"] is kept:
+        return {n: _referring(v, arm, kept) for n, v in value.items()}
+    same = {"streams": f"token for token and digest for digest those of {arm.name}"}
+    if streams.label_words(value.get("labels")) == arm.labels and arm.labels:
+        same["labels"] = f"those of {arm.name}"
+    return {n: same.get(n, v) for n, v in value.items()}
 
 
 def read_attachment(member, raw):

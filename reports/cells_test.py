@@ -23,6 +23,13 @@ class Attachments(ViewTest):
         self.assertEqual([(b.title, b.form) for b in a.blocks if b.form == "streams"], [("snapshot, streams", "streams")])
         self.assertIn(("head", [("streams", "token for token and digest for digest those of snapshot")]), [(b.title, b.rows) for b in a.blocks])
 
+    def test_labels_that_are_the_same_are_said_once_too(self):
+        value = bundle_testing.arms()
+        value["head"]["labels"] = value["snapshot"]["labels"]
+        a = self.shown(json.dumps(value).encode())
+        self.assertIn(("labels", "those of snapshot"), a.blocks[0].rows)
+        self.assertEqual([b.title for b in a.blocks if b.form == "table"], ["snapshot, labels"])
+
     def test_arms_that_differ_show_both(self):
         a = self.shown(json.dumps(bundle_testing.arms((1, 2), "x")).encode())
         self.assertEqual([b.title for b in a.blocks if b.form == "streams"], ["head, streams", "snapshot, streams"])
@@ -76,7 +83,7 @@ class Cells(ViewTest):
         bundle = bundle_testing.make_bundle()
         bundle_testing.end_cell(bundle, "parity/default/small-k", "skipped", "not selected")
         self.assertEqual([cell.headline for cell in self.view(bundle).cells[:2]],
-                         ["not selected", "61 operations, 131,072 logits, 93 tokens"])
+                         ["not selected", "61 operations, 18 planes, 131,072 logits, 93 tokens"])
 
 
 if __name__ == "__main__":

@@ -67,6 +67,10 @@ def is_scalar(value):
     return not isinstance(value, (dict, list))
 
 
+def is_flat(value):
+    return is_scalar(value) or isinstance(value, list) and all(is_scalar(v) for v in value)
+
+
 def is_label_counts(value):
     """{"prefill": {LABEL: n}, "decode": {LABEL: n}, ...}"""
     if not isinstance(value, dict):
@@ -135,7 +139,7 @@ class Blocks:
             self._labels(value, title)
         elif len(value) > 1 and all(is_hex64(v) for v in value.values()):
             self._digests(value, title)
-        elif len(value) > 1 and all(isinstance(v, dict) and v and all(is_scalar(x) for x in v.values()) for v in value.values()):
+        elif len(value) > 1 and all(isinstance(v, dict) and v and all(is_flat(x) for x in v.values()) for v in value.values()):
             self._table_of(value, title)
         else:
             self._members(value, title, depth)

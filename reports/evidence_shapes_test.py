@@ -44,6 +44,9 @@ class Shapes(unittest.TestCase):
         block = blocks({"matmul": {"noise": 1, "bug": 0}, "exp": {"noise": 2, "bug": None}})[0]
         self.assertEqual((block.heads, block.rows), (["", "noise", "bug"], [["matmul", "1", "0"], ["exp", "2", "null"]]))
 
+        block = blocks({"modes": {"1": {"mode": "1", "reasons": []}, "2": {"mode": "1", "reasons": ["width", "needs"]}}})[0]
+        self.assertEqual(block.rows, [["1", "1", "empty"], ["2", "1", "width, needs"]])
+
     def test_plain_figures(self):
         found = blocks({"a_b": 1, "peak_bytes": 2097152, "levels": ["plain", "avx2"], "none": None, "empty": [], "deep": {"x": {"y": True}}})
         self.assertEqual(found[0].rows, [("a b", "1"), ("peak bytes", "2,097,152 bytes (2.0 MiB)"), ("none", "null"), ("empty", "empty"),

@@ -36,8 +36,20 @@ def _headline_quality(figures):
     return f"KL {forms.nats(kl)} nats, top-1 {forms.percent(top1)}"
 
 
+def _headline_modes(figures):
+    """"mode 1 for 2 (weight_mix), 80 tokens": what came of the highest mode asked for."""
+    words, modes = [], figures.get("modes")
+    if isinstance(modes, dict) and modes and isinstance(modes[max(modes)], dict):
+        told = modes[max(modes)]
+        reasons = told.get("reasons")
+        why = f" ({forms.cut(forms.scalar(reasons), 100)})" if reasons else ""
+        words.append(f"mode {forms.cut(forms.scalar(told.get('mode', forms.MISSING)), 20)} for {forms.cut(max(modes), 20)}{why}")
+    tokens = _counts(("tokens_compared", "token"))(figures)
+    return ", ".join([*words, *([tokens] if tokens else [])])
+
+
 _HEADLINES = {
-    "parity": _counts(("ops", "operation"), ("logits", "logit"), ("tokens_compared", "token")),
+    "parity": _counts(("ops", "operation"), ("planes", "plane"), ("logits", "logit"), ("tokens_compared", "token")),
     "greedy_contrast": _counts(("tokens_compared", "token"), ("oracle_tokens_compared", "oracle token")),
     "lattice": _counts(("combinations", "combination"), ("distinct_digests", "digest"),
                        ("distinct_label_sets", "label set"), ("distinct_paths", "path")),
@@ -45,6 +57,10 @@ _HEADLINES = {
     "liveness": _counts(("rules_checked", "rule"), ("prefill_matmuls", "prefill matmul")),
     "optout": _counts(("tokens_compared", "token"), ("rules_checked", "rule")),
     "decode_neutral": _counts(("settings", "setting"), ("tokens_compared", "token")),
+    "reuse_neutral": _counts(("settings", "setting"), ("graphs_built", "graph"), ("graphs_reused", "reuse"), ("tokens_compared", "token")),
+    "mixed_quant": _headline_modes,
+    "backstop": _counts(("refusals", "refusal"), ("logits", "logit"), ("tokens_compared", "token")),
+    "readers": _counts(("readers", "reader"), ("nodes_compared", "node"), ("tokens_compared", "token")),
     "memory_two_way": _headline_memory,
 }
 
@@ -143,7 +159,7 @@ def _deviations_of(path, part):
 
 def parity(cells):
     return _rows(cells, "parity", [
-        (("ops",), forms.number), (("op_values",), forms.number), (("logits",), forms.number), (("logit_worst",), forms.number),
+        (("ops",), forms.number), (("planes",), forms.number), (("op_values",), forms.number), (("logits",), forms.number), (("logit_worst",), forms.number),
         (("path",), forms.number), (("logit_tolerance",), forms.number), (("tokens_compared",), forms.number), (("free_steps",), forms.number)])
 
 
@@ -220,13 +236,13 @@ def _label_sets(found):
 
 
 def lattice(cells):
-    columns = [(("combinations",), forms.number), (("levels",), forms.number), (("distinct_digests",), forms.number),
+    columns = [(("combinations",), forms.number), (("corners",), forms.number), (("levels",), forms.number), (("distinct_digests",), forms.number),
                (("distinct_paths",), forms.number), (("tokens_per_combination",), forms.number),
                (("oracle_tokens_compared",), forms.number)]
     tables = []
     for cell, texts in _rows(cells, "lattice", columns):
         if "distinct_paths" not in cell.figures:
-            texts[3] = forms.number(figure(cell.figures, "distinct_label_sets"))
+            texts[4] = forms.number(figure(cell.figures, "distinct_label_sets"))
         table = Lattice(cell, texts)
         for _, value in cell.evidence():
             for _, found in shapes.find(value, _is_label_sets)[:1]:

@@ -16,17 +16,17 @@ def cell(kind, gate="default", model="small-k", figures=None, attached=None):
 
 class Headlines(unittest.TestCase):
     def test_each_kind_says_what_it_looked_at(self):
-        for kind, text in [("parity", "61 operations, 131,072 logits, 93 tokens"), ("greedy_contrast", "256 tokens, 250 oracle tokens"),
+        for kind, text in [("parity", "61 operations, 18 planes, 131,072 logits, 93 tokens"), ("greedy_contrast", "256 tokens, 250 oracle tokens"),
                            ("lattice", "96 combinations, 1 digest, 20 paths"), ("quality", "KL 0.0012346 nats, top-1 98.52 %"),
                            ("liveness", "1 rule, 312 prefill matmuls"), ("optout", "256 tokens"), ("decode_neutral", "5 settings, 16 tokens"),
-                           ("reuse_neutral", "3 turns, 48 tokens compared"), ("mixed_quant", "40 tokens compared"),
-                           ("backstop", "2 violations, 8 tokens after"), ("readers", "4 readers, 812 nodes compared, 32 tokens compared"),
+                           ("reuse_neutral", "10 settings, 4 graphs, 44 reuses, 640 tokens"), ("mixed_quant", "mode 1 for 2 (weight_mix), 96 tokens"),
+                           ("backstop", "2 refusals, 67,584 logits, 32 tokens"), ("readers", "5 readers, 812 nodes, 160 tokens"),
                            ("memory_two_way", "9.3 MiB on, 18.8 MiB off")]:
             self.assertEqual(measures.headline(kind, bundle_testing.figures(kind, "FG_MMQ", "small-k")), text)
 
     def test_figures_that_say_nothing(self):
         for kind in (*bundle_testing.KINDS, "a kind of tomorrow"):
-            for figures in ({}, {"ops": "61", "kl_mean_nats": None, "on": {}, "off": [], "combinations": True, "tokens_compared": {}}):
+            for figures in ({}, {"ops": "61", "kl_mean_nats": None, "on": {}, "off": [], "combinations": True, "tokens_compared": {}, "modes": {"2": 5}}):
                 self.assertEqual(measures.headline(kind, figures), "", kind)
 
 
@@ -59,7 +59,7 @@ class Deviations(unittest.TestCase):
 
 class Tables(unittest.TestCase):
     def test_parity(self):
-        self.assertEqual(measures.parity([cell("parity")])[0][1], ["61", "18,432", "131,072", "0.00341797", "int8", "0.25", "93", "3"])
+        self.assertEqual(measures.parity([cell("parity")])[0][1], ["61", "18", "18,432", "131,072", "0.00341797", "int8", "0.25", "93", "3"])
 
     def test_quality_against_its_tolerances(self):
         _, positions, aspects, exact = measures.quality([cell("quality")])[0]
@@ -80,9 +80,9 @@ class Tables(unittest.TestCase):
 class Lattice(unittest.TestCase):
     def test_figures(self):
         table, = measures.lattice([cell("lattice")])
-        self.assertEqual(table.figures, ["96", "plain, avx2", "1", "20", "64", "61"])
+        self.assertEqual(table.figures, ["96", "119", "plain, avx2", "1", "20", "64", "61"])
         older, = measures.lattice([cell("lattice", figures={"combinations": 2, "levels": [], "distinct_label_sets": 3})])
-        self.assertEqual(older.figures, ["2", "empty", "missing", "3", "missing", "missing"])
+        self.assertEqual(older.figures, ["2", "missing", "empty", "missing", "3", "missing", "missing"])
 
     def test_sets_of_labels_and_how_many_combinations_fell_on_each(self):
         sets = [{"labels": ["a", "b"], "combinations": ["X=0"]}, {"labels": ["a", "c"], "combinations": ["X=1", "X=2"]}, {"labels": ["a"], "count": 7}]

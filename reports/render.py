@@ -8,6 +8,7 @@ Exit codes: 0 written, 2 the bundle cannot be rendered or the page cannot be wri
 """
 
 import argparse
+import functools
 import os
 import sys
 import tempfile
@@ -28,13 +29,18 @@ PAGE = "report.html"
 def render(folder):
     """The page of the bundle in `folder`, as text. BundleError says what is wrong with it."""
     view = bundle_view.BundleView(load_bundle(folder), RawFolder(folder))
+    with open(os.path.join(_HERE, "page.css"), encoding="utf-8") as file:
+        css = Markup(file.read())
+    return _environment().get_template("page.html.j2").render(view=view, css=css, memory_plots=memory_plots(view.memory), swatch=plots.swatch)
+
+
+@functools.cache
+def _environment():
     environment = jinja2.Environment(loader=jinja2.FileSystemLoader(_HERE), autoescape=True, undefined=jinja2.StrictUndefined,
                                      trim_blocks=True, lstrip_blocks=True, keep_trailing_newline=True, finalize=_bounded)
     environment.filters.update(mib=forms.mib, signed_mib=forms.signed_mib, seconds=forms.seconds, number=forms.number, cut=forms.cut,
                                plain=forms.plain, percent=forms.percent, breakable=breakable)
-    with open(os.path.join(_HERE, "page.css"), encoding="utf-8") as file:
-        css = Markup(file.read())
-    return environment.get_template("page.html.j2").render(view=view, css=css, memory_plots=memory_plots(view.memory), swatch=plots.swatch)
+    return environment
 
 
 def _bounded(value):

@@ -1,4 +1,4 @@
-"""Tests of the page itself: whole, self-contained, safe with a hostile bundle, readable, and of the command."""
+"""Tests of the page itself: whole, self-contained, readable, the same each time; and of the command."""
 
 import contextlib
 import io
@@ -7,79 +7,14 @@ import os
 import re
 import subprocess
 import sys
-import tempfile
 import unittest
-from html.parser import HTMLParser
 from unittest import mock
 
 import bundle_testing
 import render
+from page_testing import DRAWN, RenderTest
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-# Elements that have no end.
-VOID = {"meta", "br", "hr", "img", "link", "input", "wbr"}
-# What a paragraph cannot hold: the parser would end it there.
-BLOCKS = {"p", "div", "ul", "ol", "dl", "table", "section", "details", "blockquote", "pre", "h1", "h2", "h3", "h4", "nav", "header", "footer", "main"}
-PARENTS = {"li": {"ul"}, "tr": {"thead", "tbody"}, "td": {"tr"}, "th": {"tr"}, "thead": {"table"}, "tbody": {"table"}, "caption": {"table"},
-           "summary": {"details"}, "dt": {"div"}, "dd": {"div"}}
-CHILDREN = {"ul": {"li"}, "table": {"caption", "thead", "tbody"}, "thead": {"tr"}, "tbody": {"tr"}, "tr": {"th", "td"}, "dl": {"div"}}
-
-
-class Page(HTMLParser):
-    """What a browser would see: elements, ids, links, text."""
-
-    def __init__(self, text):
-        super().__init__()
-        self.tags, self.ids, self.attributes, self.text, self.open, self.unbalanced = [], [], [], [], [], []
-        self.feed(text)
-        self.close()
-
-    def handle_starttag(self, tag, attrs):
-        self.tags.append((tag, dict(attrs)))
-        self._nest(tag, [name for name, _ in attrs])
-        self.attributes += [(tag, name, value or "") for name, value in attrs]
-        self.ids += [value for name, value in attrs if name == "id"]
-        if tag not in VOID:
-            self.open.append(tag)
-
-    def _nest(self, tag, names):
-        """Books what HTML does not allow to stand there."""
-        parent = self.open[-1] if self.open else ""
-        inside = set(self.open)
-        wrong = (tag in PARENTS and parent not in PARENTS[tag] or parent in CHILDREN and tag not in CHILDREN[parent]
-                 or tag in BLOCKS and inside & {"p", "span", "code", "b", "summary", "h2", "h3"} or tag == "a" and "a" in inside
-                 or len(names) != len(set(names)))
-        if wrong:
-            self.unbalanced.append((f"<{tag}> in {self.open}", self.getpos()))
-
-    def handle_startendtag(self, tag, attrs):
-        self.handle_starttag(tag, attrs)
-        if tag not in VOID:
-            self.open.pop()
-
-    def handle_endtag(self, tag):
-        if not self.open or self.open.pop() != tag:
-            self.unbalanced.append((tag, self.getpos()))
-
-    def handle_data(self, data):
-        if "style" not in self.open:
-            self.text.append(data)
-
-    def words(self):
-        return " ".join(" ".join(self.text).split())
-
-
-class RenderTest(unittest.TestCase):
-    def setUp(self):
-        folder = tempfile.TemporaryDirectory()
-        self.addCleanup(folder.cleanup)
-        self.folder = folder.name
-
-    def page(self, bundle=None):
-        if bundle is not None:
-            bundle_testing.write_bundle(self.folder, bundle)
-        self.source = render.render(self.folder)
-        return Page(self.source)
 
 
 class Whole(RenderTest):
@@ -110,9 +45,9 @@ class Whole(RenderTest):
         self.check_self_contained(page)
         words = page.words()
         for text in ("✓ proven", "73 cells: 73 pass", "Example Processor 3000 @ 2.40GHz", "0123456789ab clean", "shared with default : pass",
-                     "n/a its bits differ; the lattice holds it on and varies the rest", "promoted, other bits", "96 plain, avx2 1 20 64 61",
-                     "No blind spot is listed", "FG_MMQ_A_FUSE needs MMQ promoted 2 (mode) same 9 of 9", "at most 0.0020000", "FG_MMQ_A_FUSE=2 FG_MMQ_A_FUSE=1 weight_mix",
-                     "blk.1.attn_q: the plane is that of another node backstop/FG_MMQ_A_FUSE/small-k , refusals.stale plane", "nothing set 4 44 2",
+                     "n/a its bits differ; the lattice holds it on and varies the rest", "promoted, other bits", "96 119 plain, avx2 1 20 64 61",
+                     "No blind spot is listed", "FG_MMQ_A_FUSE needs MMQ promoted 2 (mode) same 9 of 9", "at most 0.0020000", "mixed_quant FG_MMQ_A_FUSE small-q4_0 mode 2 mode 1 weight_mix",
+                     "each setting 4 44 96 2", "small-k scales q4_K FG_MMQ_Q4K_DSC 30 1.0 MiB",
                      "matmul mmq.q4_K.nb 900 124 0", "on planes = 0 0 0", "f16_cache −9.50", "A pass says:", "flipgate verify OUT", "GNU 12.2.0", "FG_THREADS", bundle["content_sha256"], bundle["hashes"]["suite"]):
             self.assertIn(text, words)
         for text in ("Fault planted", "The run was cut off", "contradicts itself", "Why it is", "A part of the matrix"):
@@ -127,6 +62,8 @@ class Whole(RenderTest):
         for text in ("✗ refuted", "Fault planted: nibbles_swapped", "The run was cut off 2 cells of 73", "0123456789ab dirty", "✗ fail waived",
                      "≈ flaky", "∅ unsupported", "– skipped", "! error", "… pending", "Runs fail, fail, pass", "2026-11-01 expired",
                      "labels.json is missing", "streams.json, 2.2 KiB, intact", "1 blind spot", "gemm.f16.q6_K matmul prefill blind spot 9×",
+                     "blk.1.attn_q: the plane is that of another node backstop/FG_MMQ_A_FUSE/small-k , refusals.json.stale plane",
+                     "load of small-q4_0 by default FG_MMQ_A_FUSE=2 FG_MMQ_A_FUSE=1 weight_mix",
                      "What to do: See Forks for the step.", "flipgate run --cell quality/FG_MMQ/small-q4_0"):
             self.assertIn(text, words)
         self.assertEqual(words.count("✗ fail waived") + words.count("✗ fail small-k waived"), 2)  # in the matrix and at the cell
@@ -198,7 +135,7 @@ class Whole(RenderTest):
         bundle_testing.find_cell(bundle, "parity/default/small-k")["figures"] = {"ops": [1, 2], "path": 7, "op_deviation": {"noise": "x", "rounding": 1, "bug": 0}}
         words = self.page(bundle).words()
         self.assertIn("default small-k many null missing missing missing missing bitwise ✓ pass", words)
-        self.assertIn("default small-k 1, 2 missing missing missing 7 missing missing missing ✓ pass", words)
+        self.assertIn("default small-k 1, 2 missing missing missing missing 7 missing missing missing ✓ pass", words)
         self.assertIn("all x 1 0", words)
 
     def test_a_contradiction_is_said(self):
@@ -218,6 +155,7 @@ class Whole(RenderTest):
         bundle = bundle_testing.make_bundle()
         self.page(bundle)
         first = self.source
+        DRAWN.clear()
         self.page(bundle)
         self.assertEqual(self.source, first)
 
@@ -230,85 +168,6 @@ class Whole(RenderTest):
             with open(os.path.join(self.folder, "report.html"), encoding="utf-8") as file:
                 pages.append(file.read())
         self.assertEqual(pages[0], pages[1])
-
-
-class Hostile(RenderTest):
-    ATTACK = "\"'><script>alert(1)</script><img src=x onerror=alert(1)>{{ 7*7 }}{% raw %}&amp;</style></svg>"
-
-    # What the page looks up, so that the rest is still shown; another word is doubted (bundle_view_test.py).
-    WORDS = {"kind", "outcome", "runs", "status", "verdict", "pending"}
-
-    def poison(self, value):
-        if isinstance(value, dict):
-            return {k: v if k in self.WORDS else self.poison(v) for k, v in value.items()}
-        if isinstance(value, list):
-            return [self.poison(v) for v in value]
-        return value + self.ATTACK if isinstance(value, str) else value
-
-    def attach_poison(self, bundle):
-        """Raw evidence of each form, whose every text attacks."""
-        cell = bundle["cells"][0]
-        name = f"{cell['kind']}/{cell['gate']}/{cell['model']}"
-        cell["outcome"], cell["attachments"] = "fail", []
-        values = [self.poison(bundle_testing.arms((1, 2), "x")), {self.ATTACK: {self.ATTACK: [self.ATTACK, {self.ATTACK: self.ATTACK}]}},
-                  [{"from": self.ATTACK, "to": self.ATTACK, "reason": self.ATTACK}], {"labels": {"prefill": {self.ATTACK: 1}, "decode": {}}},
-                  {"refusals": [self.ATTACK], self.ATTACK: {"noise": 1, "rounding": 1, "bug": 1}},
-                  {"sets": [{"labels": [self.ATTACK], "combinations": [self.ATTACK]}], "d": {self.ATTACK: "0" * 64, "b": "1" * 64}}]
-        for i, data in enumerate([json.dumps(v).encode() for v in values] + [self.ATTACK.encode()]):
-            bundle_testing.attach(self.folder, bundle, name, self.ATTACK + str(i), data)
-
-    def test_huge_texts_are_cut_and_say_how_long_they_were(self):
-        bundle = bundle_testing.make_bundle()
-        huge = "x" * 300000
-        bundle.update(subject=huge, reasons=[huge], selection=[huge])
-        bundle["device"]["name"] = bundle["build"]["commit"] = bundle["build"]["toolchain"]["flags"] = huge
-        bundle["rows"].append(huge)
-        bundle["gates"].append({"name": huge, "stage": huge, "bits": huge, "needs": [huge]})
-        for cell in bundle["cells"][:3]:
-            cell.update(reason=huge, agreement=huge, labels=[huge], model=huge + cell["model"], category=huge)
-            cell["figures"] = {huge: huge, "deep": {huge: [huge] * 3}, "degradations": [{"from": huge, "to": huge, "reason": huge}], "refusal": huge}
-        cell = bundle["cells"][0]
-        bundle_testing.attach(self.folder, bundle, f"{cell['kind']}/{cell['gate']}/{cell['model']}", huge, json.dumps({"t": huge, huge: [huge]}).encode())
-        page = self.page(bundle)
-        self.assertEqual(page.unbalanced, [])
-        self.assertIn("(cut here, 300,000 characters in all)", page.words())
-        self.assertNotIn("x" * 4500, self.source)
-        self.assertLess(len(self.source), 1500000)
-
-    def test_many_of_everything_stay_bearable(self):
-        bundle = bundle_testing.make_bundle()
-        bundle_testing.attach(self.folder, bundle, "optout/default/small-k", "many.json",
-                              json.dumps({f"m{i}": [{"n": j} for j in range(500)] for i in range(300)}).encode())
-        bundle["blind_spots"] = [{"phase": "prefill", "op": "x", "label": f"l{i}", "count": i} for i in range(2000)]
-        page = self.page(bundle)
-        self.assertEqual(page.unbalanced, [])
-        for text in ("440 more rows are in the raw file", "260 more parts are in the raw file.", "1940 more stand in the table", "more labels are in bundle.json"):
-            self.assertIn(text, page.words())
-
-    def test_every_text_of_the_bundle_is_a_text_on_the_page(self):
-        poisoned = self.poison(bundle_testing.bad_bundle(self.folder))
-        for table in (poisoned["device"], poisoned["variables"], poisoned["hashes"], poisoned["build"]["toolchain"]):
-            table[self.ATTACK] = "a name of an attacker's"
-        poisoned["models"][self.ATTACK] = {"model": {"tensors": {self.ATTACK: 1}}}
-        for cell in poisoned["cells"]:
-            cell["figures"][self.ATTACK] = 1
-            if "on" in cell["figures"]:
-                cell["figures"]["on"]["now"][self.ATTACK] = 1 << 20
-        self.attach_poison(poisoned)
-        page = self.page(poisoned)
-        self.assertEqual(page.unbalanced, [])
-        self.assertFalse({tag for tag, _ in page.tags} & {"script", "img"})
-        self.assertFalse([a for a in page.attributes if a[1].startswith("on")])
-        self.assertGreater(page.words().count("<script>alert(1)</script>"), 400)
-        self.assertNotIn("49", re.findall(r"script>(\S{1,3})", page.words()))
-        self.assertEqual(self.source.count("</style>"), 1)
-
-    def test_raw_files_are_reached_by_their_sum_alone(self):
-        bundle = bundle_testing.make_bundle()
-        bundle["cells"][0]["attachments"] = [{"name": "../../etc/passwd", "sha256": "../../../../etc/passwd", "bytes": 1}]
-        words = self.page(bundle).words()
-        self.assertIn("../../etc/passwd is no sha256", words)
-        self.assertNotIn("root:", words)
 
 
 class Readable(RenderTest):
@@ -364,12 +223,17 @@ def contrast(a, b):
 
 
 class Command(RenderTest):
+    def write_bundle(self):
+        bundle = bundle_testing.make_bundle()
+        bundle["cells"] = [c for c in bundle["cells"] if c["kind"] != "memory_two_way"]
+        bundle_testing.write_bundle(self.folder, bundle)
+
     def run_command(self, *arguments):
         return subprocess.run([sys.executable, os.path.join(HERE, "render.py"), *arguments], capture_output=True, text=True, timeout=120,
                               cwd=self.folder, env={**os.environ, "PYTHONDONTWRITEBYTECODE": "1"})
 
     def test_it_writes_the_page_beside_the_bundle(self):
-        bundle_testing.write_bundle(self.folder, bundle_testing.make_bundle())
+        self.write_bundle()
         result = self.run_command(self.folder)
         path = os.path.join(self.folder, "report.html")
         self.assertEqual((result.returncode, result.stdout, result.stderr), (0, path + "\n", ""))
@@ -378,7 +242,7 @@ class Command(RenderTest):
         self.assertEqual(sorted(os.listdir(self.folder)), ["bundle.json", "report.html"])
 
     def test_from_the_folder_itself(self):
-        bundle_testing.write_bundle(self.folder, bundle_testing.make_bundle())
+        self.write_bundle()
         self.assertEqual(self.run_command(".").returncode, 0)
         self.assertTrue(os.path.exists(os.path.join(self.folder, "report.html")))
 
@@ -408,7 +272,7 @@ class Command(RenderTest):
                                                               "give the folder that `flipgate run` wrote\n"))
 
     def test_a_page_that_cannot_be_written(self):
-        bundle_testing.write_bundle(self.folder, bundle_testing.make_bundle())
+        self.write_bundle()
         os.mkdir(os.path.join(self.folder, "report.html"))
         result = self.run_command(self.folder)
         self.assertEqual(result.returncode, 2)
@@ -416,7 +280,7 @@ class Command(RenderTest):
         self.assertEqual(sorted(os.listdir(self.folder)), ["bundle.json", "report.html"])
 
     def test_a_write_that_stops_half_way_leaves_the_old_page(self):
-        bundle_testing.write_bundle(self.folder, bundle_testing.make_bundle())
+        self.write_bundle()
         page = os.path.join(self.folder, "report.html")
         with open(page, "w", encoding="utf-8") as file:
             file.write("old")

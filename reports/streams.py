@@ -54,6 +54,10 @@ class Fork:
     only: list = field(default_factory=list)  # (arm, labels that it alone dispatched, in any phase)
     source: str = ""  # the attachment, or "the cell's reason"
 
+    @property
+    def steps(self):
+        return range(self.first, self.first + max(len(side.tokens) for side in self.sides))
+
 
 def label_words(value):
     """Labels of an arm as "phase label" texts, from a list of texts or from counts per phase."""
@@ -161,7 +165,7 @@ def fork_of(a, b, source):
 
 
 _SIDE = r"(.{1,400}?) chose (?:token (-?\d{1,12}) \(margin ([^)]{1,40})\)|nothing)"
-_REASON = re.compile(r"prompt '(.{0,200}?)', step (\d{1,9}): ([^:]{1,60}): " + _SIDE + r", " + _SIDE + r"\Z", re.S)
+_REASON = re.compile(r"prompt '(.{0,200}?)', step (\d{1,9}): ([^:]{1,60}): " + _SIDE + r", " + _SIDE, re.S)
 
 
 def fork_told(reason):
@@ -185,4 +189,28 @@ def fork_in(attachments, reason):
             fork = fork_of(arms[0], other, name)
             if fork is not None:
                 return fork
-    return fork_told(reason)
+    fork = fork_told(reason)
+    return _filled(fork, attachments) if fork is not None else None
+
+
+def _filled(fork, attachments):
+    """With the tokens around it, where one arm's stream was kept: up to the fork they are the other's too."""
+    for name, value in attachments:
+        for _, found in shapes.find(value, shapes.is_streams):
+            for stream in (s for s in found if s["prompt"] == fork.prompt):
+                known = next((s for s in fork.sides if s.token == _token(stream, fork.step).id), None)
+                if known is not None:
+                    return _fill(fork, known, stream, name)
+    return fork
+
+
+def _fill(fork, known, stream, name):
+    fork.first = max(0, fork.step - BEFORE)
+    for side in fork.sides:
+        side.tokens = [_token(stream, s) for s in range(fork.first, fork.step)] + side.tokens
+    last = min(len(stream["tokens"]), fork.step + AFTER + 1)
+    known.tokens += [_token(stream, s) for s in range(fork.step + 1, last)]
+    known.token_text, known.runner_up = _piece(stream, fork.step), _runner_up(stream, fork.step)
+    known.digest = shapes.short_digest(_part(stream, "digests", fork.step))
+    fork.source = f"the cell's reason and {forms.cut(name, 80)}; the other arm's stream is not attached"
+    return fork

@@ -84,6 +84,18 @@ class Reasons(unittest.TestCase):
         self.assertEqual([(s.arm, s.token, s.margin) for s in found.sides], [("[A=0 B=1]", "12", "0.5"), ("[A=1 B=1]", "7", "nan")])
         self.assertEqual(fork({}, "prompt 'a', step 0: the streams fork: x chose nothing, y chose token 7 (margin 1)").sides[0].token, "nothing")
 
+    def test_the_stream_that_was_kept_fills_both_rows_up_to_the_fork(self):
+        reason = "with all off: prompt 'p', step 7: the streams fork: turns chose token 7 (margin 0.5), one request chose token 99 (margin 0.25)"
+        kept = {"streams": [STREAM("q", [1], "x"), STREAM("p", list(range(20)), "text")], "later": [STREAM("p", [5], "y")]}
+        found = streams.fork_in([("reuse.json", kept)], reason)
+        self.assertEqual((found.first, list(found.steps)), (2, list(range(2, 14))))
+        self.assertEqual([[(t.id, t.forked) for t in side.tokens] for side in found.sides],
+                         [[(str(i), i == 7) for i in range(2, 14)], [(str(i), False) for i in range(2, 7)] + [("99", True)]])
+        self.assertEqual([(s.runner_up, s.digest != "") for s in found.sides], [("7", True), ("", False)])
+        self.assertEqual(found.source, "the cell's reason and reuse.json; the other arm's stream is not attached")
+        other = streams.fork_in([("reuse.json", kept)], reason.replace("step 7", "step 8"))
+        self.assertEqual([[t.id for t in side.tokens] for side in other.sides], [["7"], ["99"]])
+
     def test_other_reasons_tell_none(self):
         for reason in ("", "39 wanted, 38 seen", "prompt 'a', step 1: token 5 (margin 1)", "prompt '" * 5000):
             self.assertIsNone(fork({}, reason))

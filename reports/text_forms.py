@@ -93,8 +93,8 @@ def count_of(n, word):
 
 
 def plain(name):
-    """free_steps -> "free steps"."""
-    return name.replace("_", " ")
+    """free_steps -> "free steps"; the name of a variable stays what it is."""
+    return name if any(c.isupper() for c in name) else name.replace("_", " ")
 
 
 def flat(value, path=""):

@@ -38,6 +38,9 @@ class TextForms(unittest.TestCase):
     def test_counts(self):
         self.assertEqual([forms.count_of(n, "cell") for n in (0, 1, 2)], ["0 cells", "1 cell", "2 cells"])
 
+    def test_names(self):
+        self.assertEqual([forms.plain(n) for n in ("free_steps", "FG_MMQ_RAW")], ["free steps", "FG_MMQ_RAW"])
+
     def test_nested_figures_become_paths(self):
         figures = {"a": {"b": 1, "c": {"d": "x"}}, "levels": ["plain", "avx2"], "rows": [{"n": 1}], "none": None, "empty": {}, "on": True}
         self.assertEqual(forms.flat(figures), [("a.b", "1"), ("a.c.d", "x"), ("levels", "plain, avx2"), ("rows[0].n", "1"),
