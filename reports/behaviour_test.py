@@ -3,7 +3,6 @@
 import json
 import unittest
 
-import behaviour
 import bundle_testing
 from bundle_view_test import ViewTest
 

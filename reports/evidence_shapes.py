@@ -157,7 +157,7 @@ class Blocks:
 
     @staticmethod
     def _figure(name, value):
-        if "bytes" in name.split("_") and forms.is_number(value) and value >= 1024:
+        if "bytes" in name.split("_") and forms.is_number(value) and abs(value) >= 1024:
             return f"{value:,} bytes ({forms.size(value)})"
         return forms.cut(forms.scalar(value), 600)
 

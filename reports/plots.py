@@ -112,7 +112,8 @@ def _draw_pairs(axes, pairs, categories, mib, most):
     y = 0
     for pair in pairs:
         axes.annotate(pair.model if len(pair.model) <= 60 else pair.model[:57] + "...", (0, y + _NAME / 2 + 2), xycoords=("axes fraction", "data"),
-                      xytext=(-_LEFT + 2, 0), textcoords="offset points", va="center", fontweight="bold")
+                      xytext=(-_LEFT + 2, 0), textcoords="offset points", va="center", fontweight="bold",
+                      bbox={"facecolor": _SURFACE, "edgecolor": "none", "pad": 1.5})  # over the axis
         y += _NAME
         for word, side in (("on", pair.on), ("off", pair.off)):
             total, end = _draw_side(axes, y + _BAR / 2, side, categories, mib)
