@@ -1,5 +1,5 @@
 // The rows of a tile lie in the lanes; four bytes of packed nibbles of an output are broadcast,
-// unpacked in registers and multiplied with up to four tiles, several outputs at a time. The upper
+// unpacked in registers and multiplied with up to eight tiles, several outputs at a time. The upper
 // nibbles stay where they are in their byte: 16 * n is an unsigned byte too, and the factor 16 is
 // taken out of d, which is exact where d is neither tiny nor huge (kSmallest, kLargest); else the
 // sum is shifted.
@@ -10,10 +10,10 @@
 namespace fg {
 namespace {
 
-constexpr int kMaxTiles = 4;    // of one row block: 64 rows
+constexpr int kMaxTiles = 8;    // of one row block: 128 rows
 constexpr int kMaxOuts = 12;    // multiplied at a time
-constexpr int kChunks = 8;      // of one step over K: a super-block, 20 KiB of four tiles
-constexpr int kOutBlock = 480;  // outputs that share a row block's activations; 120 KiB of sums
+constexpr int kChunks = 8;      // of one step over K: a super-block, 5 KiB a tile
+constexpr int kOutBlock = 480;  // outputs that share a row block's activations; 246 KiB of sums
 // d times a scale and its sixteenth are both normal, finite numbers for d in this range: a scale
 // is zero or at least 2^-24, and at most 2^22.
 constexpr int kSmallest = 0x0E800000;  // 2^-98
@@ -327,6 +327,7 @@ void Run(const MmqTilesArgs& args, Range outs) {
   for (int64_t o = outs.begin; o < outs.end; o += kOutBlock) {
     const Range part = {o, o + kOutBlock < outs.end ? o + kOutBlock : outs.end};
     int64_t t = 0;
+    for (; t + 8 <= tiles; t += 8) RunBlock<8, 3, kFault>(args, t, part, &block);
     for (; t + 4 <= tiles; t += 4) RunBlock<4, 6, kFault>(args, t, part, &block);
     const int64_t left = tiles - t;
     if (left == 3) RunBlock<3, 8, kFault>(args, t, part, &block);
