@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "kernels/cpu/attention_avx2.h"
+#include "kernels/cpu/attention_avx512.h"
 #include "kernels/cpu/exp.h"
 #include "kernels/cpu/lanes.h"
 #include "kernels/formats/half.h"
@@ -65,6 +66,7 @@ void AttendItem(const AttentionArgs& args, int64_t item, float* scores) {
 }  // namespace
 
 void Attention(CpuLevel level, const AttentionArgs& args, Range items, float* scratch) {
+  if (level >= CpuLevel::kAvx512) return avx512::Attention(args, items, scratch);
   if (level >= CpuLevel::kAvx2) return avx2::Attention(args, items, scratch);
   for (int64_t item = items.begin; item < items.end; ++item) AttendItem(args, item, scratch);
 }

@@ -8,6 +8,12 @@
 
 namespace fg {
 
+// Query heads that share keys and may be met at once: each needs a row of scores of its own.
+constexpr int64_t kAttentionQueries = 6;
+
+// Floats of scratch for rows that see `positions` positions at most.
+constexpr int64_t AttentionScratch(int64_t positions) { return kAttentionQueries * positions; }
+
 struct AttentionArgs {
   const float* q;  // [rows][ldq], heads of head_dim
   int64_t ldq;
@@ -27,7 +33,8 @@ struct AttentionArgs {
 // A score that is NaN, found by a compare and never through max, makes every value of its row and
 // head 0x7FC00000. Infinite scores and values take the formula's course, inf - inf included.
 //
-// scratch: max(positions)+1 floats, not shared between concurrent calls. y overlaps no input.
+// scratch: AttentionScratch(max(positions) + 1) floats, not shared between concurrent calls. y
+// overlaps no input.
 void Attention(CpuLevel level, const AttentionArgs& args, Range items, float* scratch);
 
 }  // namespace fg

@@ -30,7 +30,8 @@ void BenchAttention(benchmark::State& state) {
     positions.push_back(static_cast<int32_t>(context - rows + r));
     seen += positions.back() + 1;
   }
-  std::vector<float> y(static_cast<size_t>(rows * width)), scratch(static_cast<size_t>(context));
+  std::vector<float> y(static_cast<size_t>(rows * width)),
+      scratch(static_cast<size_t>(AttentionScratch(context)));
   const AttentionArgs args{q.data(),         width,    keys.data(), value_rows.data(),
                            positions.data(), rows,     kHeads,      kKvHeads,
                            head_dim,         y.data(), width};

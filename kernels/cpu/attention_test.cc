@@ -62,7 +62,7 @@ struct Problem {
   }
   std::vector<float> Run(CpuLevel level) {
     GuardedBuffer<float> y(OutSize());
-    GuardedBuffer<float> scratch(seen);
+    GuardedBuffer<float> scratch(AttentionScratch(seen));
     Attention(level, Args(y.data()), {0, Items()}, scratch.data());
     EXPECT_TRUE(y.GuardsIntact() && scratch.GuardsIntact());
     for (int64_t r = 0; r < args.rows; ++r) {
@@ -105,12 +105,35 @@ INSTANTIATE_TEST_SUITE_P(All, AttentionShapes,
                                          Shape{1, 1, 128}, Shape{6, 1, 20}, Shape{2, 2, 1},
                                          Shape{2, 1, 7}, Shape{2, 1, 17}, Shape{1, 1, 125}));
 
+// Any number of heads that share keys, and any part of the items: a group of heads may be cut where
+// it likes, and the parts together give what one call gives.
+TEST(Attention, EveryCutOfTheItemsGivesTheSameBits) {
+  for (const int64_t shared : {1, 2, 3, 4, 5, 6, 7, 8, 9, 13}) {
+    Problem problem({2, 37}, 2 * shared, 2, 20);
+    const std::vector<float> contract = problem.Contract();
+    for (const CpuLevel level : SupportedCpuLevels()) {
+      EXPECT_EQ(FirstDifference(contract, problem.Run(level)), "") << CpuLevelName(level);
+      for (const int64_t step : {1, 2, 5, 11}) {
+        GuardedBuffer<float> y(problem.OutSize());
+        GuardedBuffer<float> scratch(AttentionScratch(problem.seen));
+        for (int64_t item = 0; item < problem.Items(); item += step) {
+          const Range part = {item, std::min(item + step, problem.Items())};
+          Attention(level, problem.Args(y.data()), part, scratch.data());
+        }
+        EXPECT_TRUE(scratch.GuardsIntact());
+        EXPECT_EQ(FirstDifference(contract, problem.Dense(y.data())), "")
+            << CpuLevelName(level) << " " << shared << " heads, " << step << " at a time";
+      }
+    }
+  }
+}
+
 TEST(Attention, APartOfTheItemsIsAllThatIsWritten) {
   Problem problem({3, 9, 20}, 4, 2, 20);
   const std::vector<float> contract = problem.Contract();
   for (const CpuLevel level : SupportedCpuLevels()) {
     GuardedBuffer<float> y(problem.OutSize());
-    std::vector<float> scratch(21);
+    std::vector<float> scratch(static_cast<size_t>(AttentionScratch(21)));
     Attention(level, problem.Args(y.data()), {5, 7}, scratch.data());  // row 1, heads 1 and 2
     for (int64_t r = 0; r < 3; ++r) {
       for (int64_t i = 0; i < 80; ++i) {

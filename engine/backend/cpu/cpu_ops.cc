@@ -116,7 +116,7 @@ Status RunAttention(CpuContext& context, const AttentionArgs& args, Phase phase)
   context.CountDispatch(phase, "attention", "attention");
   int32_t last = 0;
   for (int64_t row = 0; row < args.rows; ++row) last = std::max(last, args.positions[row]);
-  FG_RETURN_IF_ERROR(context.ReserveScores(int64_t{last} + 1));
+  FG_RETURN_IF_ERROR(context.ReserveScores(AttentionScratch(int64_t{last} + 1)));
   // Later rows see more positions: each share takes items from the front and as many from the back.
   const int64_t items = args.rows * args.heads;
   const int64_t half = (items + 1) / 2;
