@@ -4,6 +4,7 @@
 
 #include "engine/backend/cpu/cpu_ops.h"
 #include "engine/backend/cpu/cpu_ops_testing.h"
+#include "engine/backend/cpu/weight_registration.h"
 #include "kernels/formats/dequantize.h"
 
 namespace fg {
@@ -28,11 +29,18 @@ std::vector<double> ExactMatmul(const Weight& weight, const std::vector<float>& 
   return y;
 }
 
-const std::vector<Environment> kPaths = {{},
-                                         {"FG_MMQ=1"},
-                                         {"FG_MMQ=1", "FG_MMQ_RAW=1"},
-                                         {"FG_MMQ=1", "FG_MMQ_RAW=1", "FG_MMQ_RAW_NB=1"},
-                                         {"FG_PREFILL_GEMM=0"}};
+const std::vector<Environment> kPaths = {
+    {},
+    {"FG_MMQ=1"},
+    {"FG_MMQ=1", "FG_MMQ_RAW=1"},
+    {"FG_MMQ=1", "FG_MMQ_RAW=1", "FG_MMQ_RAW_NB=1"},
+    {"FG_PREFILL_GEMM=0"},
+    // q6_K on its kernels: generic, nibble, tiles, planes.
+    {"FG_MMQ=1", "FG_MMQ_Q6K_NB=1"},
+    {"FG_MMQ=1", "FG_MMQ_RAW=1", "FG_MMQ_RAW_NB=1", "FG_MMQ_Q6K_NB=1", "FG_MMQ_Q6K_EXP=1"},
+    {"FG_MMQ=1", "FG_MMQ_RAW=1", "FG_MMQ_RAW_NB=1", "FG_MMQ_Q6K_NB=1", "FG_MMQ_A_TRANSPOSE=1"},
+    {"FG_MMQ=1", "FG_MMQ_RAW=1", "FG_MMQ_RAW_NB=1", "FG_MMQ_Q6K_NB=1", "FG_MMQ_A_TRANSPOSE=1",
+     "FG_MMQ_Q6K_EXP=1", "FG_MMQ_Q4K_DSC=1"}};
 
 TEST(RunMatmul, EveryPathIsRightAtEveryBoundary) {
   for (const TensorType type : {TensorType::kF32, TensorType::kF16, TensorType::kBF16,
@@ -105,6 +113,45 @@ TEST(RunMatmul, NeighboursShareThePlaneAndItsContentsAreTheSources) {
   EXPECT_EQ(fixture.Dispatched(Phase::kPrefill, "matmul", "mmq.q4_K.generic"), 3u);
 }
 
+TEST(RunMatmul, AHitForAnotherNodeAndADeadBufferAreRefusedOnEveryPath) {
+  const std::vector<float> x = RandomValues(20 * 256, 3);
+  const float* other = x.data();
+  for (const TensorType type : {TensorType::kF32, TensorType::kF16, TensorType::kQ4_0,
+                                TensorType::kQ4_K, TensorType::kQ6_K}) {
+    const Weight weight(type, 256, 8, 1);
+    for (const Environment& environment : kPaths) {
+      for (const int64_t rows : {1, 20}) {
+        Fixture fixture(environment);
+        WeightRegistrar registrar(&fixture.context);
+        const auto registered = registrar.Register(weight.view, rows);
+        ASSERT_TRUE(registered.ok());
+        ActivationPlanes& planes = fixture.context.planes();
+        Guarded y(rows * 8);
+        const auto run = [&](int node) {
+          return RunMatmul(fixture.context, registered->weight, other, rows, nullptr, y.data(),
+                           PhaseOfRows(rows), node);
+        };
+        ASSERT_TRUE(run(1).ok());
+        ASSERT_TRUE(run(1).ok());
+        // Float rows are read as they are: there is no plane to be stale.
+        const bool plane = InfoOf(type).quantized ||
+                           (type == TensorType::kF16 && rows == 20 && environment != kPaths[4]);
+        EXPECT_EQ(run(2).kind(), plane ? ErrorKind::kRefused : ErrorKind::kOk);
+        planes.Clear();
+        ASSERT_TRUE(planes.Reserve(PlaneLayout::kTiles, 20, 512).ok());
+        planes.Record(PlaneLayout::kTiles, {other, rows, 512, 1}, true);  // another shape
+        Guarded untouched(rows * 8);
+        const Status dead = RunMatmul(fixture.context, registered->weight, other, rows, nullptr,
+                                      untouched.data(), PhaseOfRows(rows), 1);
+        EXPECT_EQ(dead.message(),
+                  "the output of node 1 is asked for, which FG_MMQ_A_FUSE=2 left unwritten: a "
+                  "dead write");
+        EXPECT_TRUE(std::isnan(untouched.Take()[0]));
+      }
+    }
+  }
+}
+
 TEST(RunMatmul, RefusesWhatItCannotRun) {
   Fixture fixture({});
   const Weight weight(TensorType::kQ4_K, 256, 3, 1);
@@ -167,6 +214,36 @@ TEST(RunMatmul, PlantedFaultsMoveTheNumbersOfTheirPath) {
   EXPECT_TRUE(SameBits(run(nibble, "raw_tail_skipped", 20), run(nibble, "", 20)));
   for (const int64_t rows : {1, 20}) {
     EXPECT_FALSE(SameBits(run(raw, "coarse_activations", rows), run(raw, "", rows)));
+  }
+  const Environment tiles = kPaths[7], planes = kPaths[8];
+  for (const char* fault : {"nibbles_swapped", "min_dropped", "chunk_off_plane"}) {
+    EXPECT_FALSE(SameBits(run(tiles, fault, 20), run(tiles, "", 20))) << fault;
+    EXPECT_FALSE(SameBits(run(planes, fault, 20), run(planes, "", 20))) << fault;
+  }
+  EXPECT_TRUE(SameBits(run(nibble, "chunk_off_plane", 20), run(nibble, "", 20)));
+  EXPECT_FALSE(SameBits(run(planes, "scales_rounded", 20), run(planes, "", 20)));
+  EXPECT_TRUE(SameBits(run(tiles, "scales_rounded", 20), run(tiles, "", 20)));
+}
+
+TEST(RunMatmul, PlantedFaultsOfQ6KMoveItsNibblePaths) {
+  const Weight weight(TensorType::kQ6_K, 512, 64, 1);
+  const std::vector<float> x = RandomValues(20 * 512, 3);
+  const auto run = [&](Environment environment, const char* fault) {
+    if (*fault != '\0') environment.push_back(std::string("FG_FAULT=") + fault);
+    Fixture fixture(environment);
+    Guarded y(20 * 64);
+    EXPECT_TRUE(RunMatmulAlone(fixture.context, weight.view, x.data(), 20, nullptr, y.data(),
+                               Phase::kPrefill)
+                    .ok());
+    return y.Take();
+  };
+  const std::vector<float> right = run(kPaths[5], "");
+  for (size_t path = 5; path < kPaths.size(); ++path) {
+    EXPECT_TRUE(SameBits(run(kPaths[path], ""), right)) << path;
+    for (const char* fault : {"q6k_scales_swapped", "q6k_coarse"}) {
+      const bool nibble = path > 5;
+      EXPECT_EQ(SameBits(run(kPaths[path], fault), right), !nibble) << path << fault;
+    }
   }
 }
 

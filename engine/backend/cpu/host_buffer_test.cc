@@ -28,6 +28,19 @@ TEST(HostBuffer, BooksWholePagesAsLongAsItLives) {
   EXPECT_EQ(memory.entry(MemoryCategory::kKv).peak, 3 * Page());
 }
 
+TEST(HostBuffer, BooksToTheByteWhereItIsAskedTo) {
+  MemoryBook memory;
+  {
+    auto buffer = HostBuffer::AllocateExact(Page() + 1, MemoryCategory::kPlanes, &memory, "a test");
+    ASSERT_TRUE(buffer.ok());
+    EXPECT_EQ(buffer->bytes(), 2 * Page());
+    EXPECT_EQ(memory.entry(MemoryCategory::kPlanes).now, Page() + 1);
+    const HostBuffer moved = std::move(*buffer);
+    EXPECT_EQ(memory.entry(MemoryCategory::kPlanes).now, Page() + 1);
+  }
+  EXPECT_EQ(memory.entry(MemoryCategory::kPlanes).now, 0u);
+}
+
 TEST(HostBuffer, HoldsNanUntilItIsWritten) {
   MemoryBook memory;
   auto buffer = HostBuffer::Allocate(4096, MemoryCategory::kScratch, &memory, "a test");
