@@ -1,8 +1,9 @@
-// The rows of a tile lie in the lanes; four values of one output are broadcast and multiplied with
-// up to four tiles. A dot product starts at kMagic - 32 * s, s the sum of its activations: with the
-// offset so folded in it ends within 65024 of kMagic, whose bits are those of the f32 1.5 * 2^23
-// with units of 1. Read as an f32 it needs no conversion: fma(f, sc, -kMagicValue * sc) = sc * dot,
-// exact, and the sum of two such, below 2^24, is exact too.
+// The rows of a tile lie in the lanes; four values of an output are broadcast and multiplied with
+// up to four tiles, three outputs at a time: 24 sums in registers. A dot product starts at kMagic -
+// 32 * s, s the sum of its activations: with the offset so folded in it ends within 65024 of
+// kMagic, whose bits are those of the f32 1.5 * 2^23 with units of 1. Read as an f32 it needs no
+// conversion: fma(f, sc, -kMagicValue * sc) = sc * dot, exact, and the sum of two such, below 2^24,
+// is exact too.
 #include <immintrin.h>
 
 #include "kernels/cpu/mmq_tiles_forms.h"
@@ -12,9 +13,9 @@ namespace {
 
 constexpr int kMagic = 0x4B400000;
 constexpr float kMagicValue = 12582912.0f;
-constexpr int kGroup = 4;       // tiles that share a broadcast: 22 KiB of a super-block in L1
-constexpr int kTiles = 16;      // of one row block, which shares unpacked weights
-constexpr int kOutBlock = 128;  // outputs that share a copy of the activations
+constexpr int kGroup = 4;      // tiles that share a broadcast: 22 KiB of a super-block in L1
+constexpr int kTiles = 16;     // of one row block, which shares unpacked weights
+constexpr int kOutBlock = 96;  // outputs that share a copy of the activations
 
 using Lanes = float[kTileRows];
 
@@ -34,8 +35,8 @@ struct alignas(64) Chunk {
 };
 
 struct alignas(64) Block {
-  Lanes acc[kOutBlock + 1][kTiles];  // carried over K; the last row takes what nobody reads
-  Chunk a[8][kGroup];                // a super-block of the tiles at hand
+  Lanes acc[kOutBlock][kTiles];  // carried over K
+  Chunk a[8][kGroup];            // a super-block of the tiles at hand
   Weights w[kOutBlock];
 };
 
@@ -115,65 +116,98 @@ void CopyTiles(const ActivationTile* a, int64_t stride, Block* block) {
   }
 }
 
+// Keeps a loaded vector in its register: g++ would load it again for every use.
+template <typename Vector>
+inline Vector Pinned(Vector v) {
+  asm("" : "+v"(v));
+  return v;
+}
+
 inline __m512i Broadcast(const uint8_t* p) {
   int value;
   __builtin_memcpy(&value, p, sizeof(value));
-  return _mm512_set1_epi32(value);
+  return Pinned(_mm512_set1_epi32(value));
 }
 
-inline __m512 AddChunk(const Weights& w, int c, __m512i dot0, __m512i dot1, const float* d,
-                       __m512 acc) {
-  const __m512 i0 = _mm512_fmadd_ps(_mm512_castsi512_ps(dot0), _mm512_set1_ps(w.sc[2 * c]),
-                                    _mm512_set1_ps(w.fold[2 * c]));
-  const __m512 i1 = _mm512_fmadd_ps(_mm512_castsi512_ps(dot1), _mm512_set1_ps(w.sc[2 * c + 1]),
-                                    _mm512_set1_ps(w.fold[2 * c + 1]));
-  const __m512 scale = _mm512_mul_ps(_mm512_set1_ps(w.d[c]), _mm512_load_ps(d));
-  return _mm512_fmadd_ps(_mm512_add_ps(i0, i1), scale, acc);
-}
+inline __m512 Broadcast(const float* p) { return Pinned(_mm512_set1_ps(*p)); }
 
-// Two outputs with kCount tiles over a super-block.
-template <int kCount>
-__attribute__((noinline)) void Multiply(const Weights& w0, const Weights& w1,
-                                        const Chunk (*a)[kGroup], Lanes* acc0, Lanes* acc1) {
-  for (int c = 0; c < 8; ++c) {
-    const Chunk* tile = a[c];
-    __m512i dot0[2][kCount], dot1[2][kCount];
-#pragma GCC unroll 2
-    for (int h = 0; h < 2; ++h) {
+// Half `h` of chunk `c`: scaled[o][t] = sc * dot, exact.
+template <int kOuts, int kCount>
+inline void MultiplyHalf(const Weights* w, int c, int h, const Chunk* a,
+                         __m512 (&scaled)[kOuts][kCount]) {
+  __m512i dot[kOuts][kCount];
 #pragma GCC unroll 4
-      for (int t = 0; t < kCount; ++t) {
-        dot0[h][t] = dot1[h][t] = _mm512_load_si512(tile[t].start[h]);
-      }
+  for (int t = 0; t < kCount; ++t) {
+    const __m512i start = Pinned(_mm512_load_si512(a[t].start[h]));
 #pragma GCC unroll 4
-      for (int i = 4 * h; i < 4 * h + 4; ++i) {
-        const __m512i n0 = Broadcast(w0.n + 32 * c + 4 * i);
-        const __m512i n1 = Broadcast(w1.n + 32 * c + 4 * i);
+    for (int o = 0; o < kOuts; ++o) dot[o][t] = start;
+  }
 #pragma GCC unroll 4
-        for (int t = 0; t < kCount; ++t) {
-          const __m512i values = _mm512_load_si512(tile[t].q[i]);
-          dot0[h][t] = _mm512_dpbusd_epi32(dot0[h][t], n0, values);
-          dot1[h][t] = _mm512_dpbusd_epi32(dot1[h][t], n1, values);
-        }
-      }
+  for (int i = 4 * h; i < 4 * h + 4; ++i) {
+    __m512i values[kCount];
+#pragma GCC unroll 4
+    for (int t = 0; t < kCount; ++t) values[t] = Pinned(_mm512_load_si512(a[t].q[i]));
+#pragma GCC unroll 4
+    for (int o = 0; o < kOuts; ++o) {
+      const __m512i n = Broadcast(w[o].n + 32 * c + 4 * i);
+#pragma GCC unroll 4
+      for (int t = 0; t < kCount; ++t) dot[o][t] = _mm512_dpbusd_epi32(dot[o][t], n, values[t]);
     }
+  }
+#pragma GCC unroll 4
+  for (int o = 0; o < kOuts; ++o) {
+    const __m512 sc = Broadcast(w[o].sc + 2 * c + h), fold = Broadcast(w[o].fold + 2 * c + h);
 #pragma GCC unroll 4
     for (int t = 0; t < kCount; ++t) {
-      const __m512 sum0 = _mm512_load_ps(acc0[t]), sum1 = _mm512_load_ps(acc1[t]);
-      _mm512_store_ps(acc0[t], AddChunk(w0, c, dot0[0][t], dot0[1][t], tile[t].d, sum0));
-      _mm512_store_ps(acc1[t], AddChunk(w1, c, dot1[0][t], dot1[1][t], tile[t].d, sum1));
+      scaled[o][t] = _mm512_fmadd_ps(_mm512_castsi512_ps(dot[o][t]), sc, fold);
     }
   }
 }
 
-// kCount tiles from tile `t` of the row block on, with all outputs of the block.
-template <int kCount>
-void MultiplyGroup(const ActivationTile* a, int64_t stride, int t, int outs, Block* block) {
-  CopyTiles<kCount>(a, stride, block);
-  for (int o = 0; o < outs; o += 2) {
-    const bool pair = o + 1 < outs;
-    Multiply<kCount>(block->w[o], block->w[pair ? o + 1 : o], block->a, block->acc[o] + t,
-                     block->acc[pair ? o + 1 : kOutBlock] + t);
+// kOuts neighbouring outputs with kCount tiles over a super-block. acc[o] begins with tile 0.
+template <int kOuts, int kCount>
+__attribute__((noinline)) void Multiply(const Weights* w, const Chunk (*a)[kGroup],
+                                        Lanes (*acc)[kTiles]) {
+  for (int c = 0; c < 8; ++c) {
+    __m512 first[kOuts][kCount], second[kOuts][kCount];
+    MultiplyHalf<kOuts, kCount>(w, c, 0, a[c], first);
+    MultiplyHalf<kOuts, kCount>(w, c, 1, a[c], second);
+#pragma GCC unroll 4
+    for (int o = 0; o < kOuts; ++o) {
+      const __m512 d = Broadcast(w[o].d + c);
+#pragma GCC unroll 4
+      for (int t = 0; t < kCount; ++t) {
+        float* sum = acc[o][t];
+        const __m512 scale = _mm512_mul_ps(d, _mm512_load_ps(a[c][t].d));
+        const __m512 isum = _mm512_add_ps(first[o][t], second[o][t]);
+        _mm512_store_ps(sum, _mm512_fmadd_ps(isum, scale, _mm512_load_ps(sum)));
+      }
+    }
   }
+}
+
+// Asks for `bytes` at p, which the next step reads, to the second-level cache. Beyond the last row
+// it asks for what nobody reads.
+inline void Prefetch(const void* p, int bytes) {
+  const char* at = static_cast<const char*>(p);
+  for (int i = 0; i < bytes; i += 64) _mm_prefetch(at + i, _MM_HINT_T1);
+}
+
+// kCount tiles from tile `t` of the row block on, with all outputs of the block. `next`: the tiles
+// after them, or tile 0's next super-block.
+template <int kCount>
+void MultiplyGroup(const ActivationTile* a, const ActivationTile* next, int64_t stride, int t,
+                   int outs, Block* block) {
+  CopyTiles<kCount>(a, stride, block);
+  const auto acc = [&](int o) { return reinterpret_cast<Lanes(*)[kTiles]>(block->acc[o] + t); };
+  int o = 0;
+  for (; o + 3 <= outs; o += 3) {
+    // One chunk of one tile of the group that comes next, at each step.
+    const int part = o / 3;
+    if (part < 8 * kCount) Prefetch(next + part / 8 * stride + part % 8, sizeof(ActivationTile));
+    Multiply<3, kCount>(block->w + o, block->a, acc(o));
+  }
+  for (; o < outs; ++o) Multiply<1, kCount>(block->w + o, block->a, acc(o));
 }
 
 template <KernelFault kFault>
@@ -182,14 +216,16 @@ void UnpackBlock(const MmqTilesArgs& args, Range outs, int64_t s, Block* block) 
   for (int64_t o = outs.begin; o < outs.end; ++o) {
     const int64_t at = o * supers + s;
     if (args.expanded != nullptr) {
+      Prefetch(args.expanded + 8 * (at + 1), 8 * sizeof(ExpandedChunkQ6_K));
       Unpack<kFault>(args.expanded + 8 * at, &block->w[o - outs.begin]);
     } else {
+      Prefetch(static_cast<const BlockQ6_K*>(args.w) + at + 1, sizeof(BlockQ6_K));
       Unpack<kFault>(static_cast<const BlockQ6_K*>(args.w)[at], &block->w[o - outs.begin]);
     }
   }
 }
 
-// Rows of tile t of the row block, which begins at row `row`, for up to 32 outputs.
+// Tile t of the row block, which begins at row `row` of y.
 void StoreTile(const MmqTilesArgs& args, const Block& block, int t, int64_t row, Range outs) {
   const int64_t left = args.rows - row;
   const int rows = left < kTileRows ? static_cast<int>(left) : kTileRows;
@@ -222,9 +258,12 @@ void RunBlock(const MmqTilesArgs& args, int64_t tile, int tiles, Range outs, Blo
     UnpackBlock<kFault>(args, outs, s, block);
     const ActivationTile* a = args.a + tile * stride + 8 * s;
     int t = 0;
-    for (; t + 4 <= tiles; t += 4) MultiplyGroup<4>(a + t * stride, stride, t, count, block);
-    for (; t + 2 <= tiles; t += 2) MultiplyGroup<2>(a + t * stride, stride, t, count, block);
-    for (; t < tiles; ++t) MultiplyGroup<1>(a + t * stride, stride, t, count, block);
+    const auto next = [&](int after) { return after < tiles ? a + after * stride : a + 8; };
+    for (; t + 4 <= tiles; t += 4)
+      MultiplyGroup<4>(a + t * stride, next(t + 4), stride, t, count, block);
+    for (; t + 2 <= tiles; t += 2)
+      MultiplyGroup<2>(a + t * stride, next(t + 2), stride, t, count, block);
+    for (; t < tiles; ++t) MultiplyGroup<1>(a + t * stride, next(t + 1), stride, t, count, block);
   }
   for (int t = 0; t < tiles; ++t) {
     StoreTile(args, *block, t, (tile + t) * kTileRows, outs);
