@@ -210,11 +210,14 @@ const int kRegistered = [] {
   for (const CpuLevel level : SupportedCpuLevels()) {
     const std::string suffix = std::string("/") + CpuLevelName(level);
     RegisterForms(level, suffix);
-    for (const bool plane : {false, true}) {
-      const std::string name = std::string("tiles/q4_K/") + (plane ? "scales" : "decoded") + suffix;
-      Shapes(
-          benchmark::RegisterBenchmark(name.c_str(), BM_MmqTiles, level, TensorType::kQ4_K, plane),
-          level);
+    for (const TensorType type : {TensorType::kQ4_K, TensorType::kQ6_K}) {
+      const std::string name = std::string("tiles/") + InfoOf(type).name;
+      const char* planes[] = {"/decoded", type == TensorType::kQ4_K ? "/scales" : "/expanded"};
+      for (const bool plane : {false, true}) {
+        Shapes(benchmark::RegisterBenchmark((name + planes[plane] + suffix).c_str(), BM_MmqTiles,
+                                            level, type, plane),
+               level);
+      }
     }
     benchmark::RegisterBenchmark(("QuantizeRows" + suffix).c_str(), BM_QuantizeRows, level)
         ->Args({512, 1536});
