@@ -27,12 +27,14 @@ void Mmq(CpuLevel level, MmqForm form, const MmqArgs& args, Range outs, KernelFa
       if (level >= CpuLevel::kAvx512) return MmqGenericAvx512(args, outs);
       return avx2 ? MmqGenericAvx2(args, outs) : MmqGenericPlain(args, outs);
     case MmqForm::kRaw:
+      if (level >= CpuLevel::kAvx512) return MmqQ4KRawAvx512(args, outs, fault);
       return avx2 ? MmqQ4KRawAvx2(args, outs, fault) : MmqQ4KRawPlain(args, outs, fault);
     case MmqForm::kNibble:
       if (args.type == TensorType::kQ6_K) {
         if (level >= CpuLevel::kAvx512) return MmqQ6KNibbleAvx512(args, outs, fault);
         return avx2 ? MmqQ6KNibbleAvx2(args, outs, fault) : MmqQ6KNibblePlain(args, outs, fault);
       }
+      if (level >= CpuLevel::kAvx512) return MmqQ4KNibbleAvx512(args, outs, fault);
       return avx2 ? MmqQ4KNibbleAvx2(args, outs, fault) : MmqQ4KNibblePlain(args, outs, fault);
   }
 }
