@@ -104,6 +104,8 @@ class Deviation:
     @property
     def bars(self):
         """(class, start, width) in percent; a class that holds anything is at least visible."""
+        if not self.total < 1e300:  # no sum that a share could be taken of
+            return []
         held = [(word, max(100 * v / self.total, 0.8)) for word, v in self.classes if forms.is_number(v) and v > 0]
         scale, start, bars = 100 / (sum(width for _, width in held) or 1), 0.0, []
         for word, width in held:

@@ -52,6 +52,7 @@ class Deviations(unittest.TestCase):
     def test_bars_show_even_one_bug_among_many(self):
         d = measures.Deviation("", 10**9, 0, 1, MISSING)
         self.assertEqual(d.bars, [("noise", "0.00", "99.21"), ("bug", "99.21", "0.79")])
+        self.assertEqual(measures.Deviation("", 1e308, 1e308, 0, MISSING).bars, [])
         self.assertEqual(measures.Deviation("", 1, 1, 2, MISSING).bars, [("noise", "0.00", "25.00"), ("rounding", "25.00", "25.00"), ("bug", "50.00", "50.00")])
         self.assertEqual(measures.Deviation("", 0, "x", None, MISSING).bars, [])
         self.assertEqual(d.spoken, "noise 1,000,000,000 (>99.9 %), rounding 0 (0.0 %), bug 1 (<0.1 %)")

@@ -16,6 +16,11 @@ def figure(figures, *path):
     return figures
 
 
+def is_size(value):
+    """A number of bytes that a machine can hold, so one that can be drawn."""
+    return forms.is_number(value) and 0 <= value < 1 << 60
+
+
 @dataclass
 class MemorySide:
     """One direction of memory_two_way, in bytes; what is no number stays as it is."""
@@ -42,7 +47,7 @@ class MemorySide:
         now = figure(figures, "now")
         if not isinstance(now, dict):
             return None
-        now = {name: v for name, v in now.items() if forms.is_number(v) and v >= 0}
+        now = {name: v for name, v in now.items() if is_size(v)}
         if not now:
             return None
         peak = figure(figures, "peak")

@@ -48,7 +48,7 @@ class Memory(unittest.TestCase):
 
     def test_cells_without_figures_are_named(self):
         for figures in ({}, {"on": {}, "off": {}}, {"on": bundle_testing.memory_side(0)}, {"on": {"now": 3}, "off": "no"},
-                        {"on": {"now": {"kv": "5"}}, "off": {"now": {"kv": -5}}}):
+                        {"on": {"now": {"kv": "5"}}, "off": {"now": {"kv": -5}}}, {"on": {"now": {"kv": 1e308}}, "off": {"now": {"kv": 1 << 60}}}):
             table = memory.memory([cell(figures=figures)])
             self.assertEqual((len(table.missing), table.groups), (1, []), figures)
             self.assertIsNone(memory.block(figures))

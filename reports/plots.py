@@ -15,6 +15,8 @@ logging.getLogger("matplotlib").setLevel(logging.ERROR)  # a cache of fonts is n
 import matplotlib  # noqa: E402  (after its log is quiet)
 from markupsafe import Markup, escape  # noqa: E402
 
+import memory  # noqa: E402
+
 matplotlib.use("Agg")
 
 from matplotlib import pyplot  # noqa: E402  (after the backend is chosen)
@@ -77,7 +79,7 @@ def _draw_side(axes, y, side, categories, mib):
         axes.barh(y, width, left=left, height=_BAR, color=SERIES.get(name, _OTHER), linewidth=0,
                   hatch="///" if file_backed else None)
         left += width
-    if not isinstance(side.system_anonymous, (int, float)):
+    if not memory.is_size(side.system_anonymous):
         return left, left
     system = side.system_anonymous / mib
     axes.plot([system, system], [y - _BAR / 2 - 3, y + _BAR / 2 + 3], color=_SURFACE, linewidth=5)

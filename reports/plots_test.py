@@ -84,8 +84,9 @@ class Plot(unittest.TestCase):
         self.assertEqual(texts(svg).count("0.0 MiB"), 2)
 
     def test_a_system_figure_of_another_type_is_left_out(self):
-        odd = MemorySide({"kv": 1 << 20}, 0, "many", None, None)
-        self.assertEqual(texts(plots.memory_of_gate([pair("small-k", (odd, odd))], ["kv"], "a plot", 1 << 20, "m0-")).count("1.0 MiB"), 2)
+        for system in ("many", None, -5, 1e308):
+            odd = MemorySide({"kv": 1 << 20}, 0, system, None, None)
+            self.assertEqual(texts(plots.memory_of_gate([pair("small-k", (odd, odd))], ["kv"], "a plot", 1 << 20, "m0-")).count("1.0 MiB"), 2)
 
     def test_each_known_category_has_a_colour(self):
         self.assertEqual(set(plots.SERIES), set(memory.CATEGORIES))

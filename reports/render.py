@@ -56,7 +56,7 @@ def breakable(name):
 def memory_plots(table):
     """One plot a gate, all of one scale."""
     ends = [end for _, pairs in table.groups for pair in pairs for side in (pair.on, pair.off)
-            for end in (side.total, side.system_anonymous) if forms.is_number(end)]
+            for end in (side.total, side.system_anonymous) if memory.is_size(end)]
     return [plots.memory_of_gate(pairs, table.categories, memory.spoken(forms.cut(gate, 80), pairs[: plots.MOST_PAIRS]), max(ends), f"m{i}-")
             for i, (gate, pairs) in enumerate(table.groups)]
 

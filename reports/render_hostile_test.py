@@ -1,11 +1,35 @@
 """Tests of the page with hostile bundles: every text stays a text, nothing huge breaks it, nothing leads outside."""
 
+import copy
 import json
+import os
 import re
 import unittest
+from random import Random
 
 import bundle_testing
 from page_testing import RenderTest
+
+
+ODD = (None, True, -1, 0, 1e308, 1 << 63, "", "a/b", "y" * 5000, [], {}, [[]], {"": ""}, {"a": {"b": [1, {"c": None}]}}, [1, "a", None],
+       {"labels": [1, None, "a b c"]}, {"prefill": {"a": 1}, "decode": {"b": None}}, {"noise": 1, "rounding": 1e300, "bug": 2})
+
+
+def places(value, path=()):
+    """Every path into a value."""
+    parts = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    return [path, *[p for name, part in parts for p in places(part, (*path, name))]]
+
+
+def damage(random, value):
+    """Takes one part away, or puts something odd in its place."""
+    *way, last = random.choice([p for p in places(value) if p and p != ("schema",)])
+    for name in way:
+        value = value[name]
+    if isinstance(value, dict) and random.random() < 0.3:
+        del value[last]
+    else:
+        value[last] = copy.deepcopy(random.choice(ODD))
 
 
 class Hostile(RenderTest):
@@ -78,6 +102,24 @@ class Hostile(RenderTest):
         self.assertGreater(page.words().count("<script>alert(1)</script>"), 400)
         self.assertNotIn("49", re.findall(r"script>(\S{1,3})", page.words()))
         self.assertEqual(self.source.count("</style>"), 1)
+
+    def test_a_damaged_bundle_is_still_a_page(self):
+        whole = bundle_testing.bad_bundle(self.folder)
+        whole["cells"] = [c for c in whole["cells"] if c["kind"] != "memory_two_way" or c["gate"] == "FG_MMQ"]
+        for seed in range(30):
+            random, bundle, raw = Random(seed), copy.deepcopy(whole), bundle_testing.arms((1, 2), "x")
+            bundle["counts"] = bundle_testing.count(bundle)
+            for _ in range(3):
+                damage(random, raw)
+            bundle_testing.attach(self.folder, bundle, "optout/FG_MMQ/small-k", "a.json", json.dumps(raw).encode())
+            bundle_testing.end_cell(bundle, "optout/FG_MMQ/small-k", "fail", "no")
+            for _ in range(8):
+                damage(random, bundle)
+            with open(os.path.join(self.folder, "bundle.json"), "w", encoding="utf-8") as file:
+                json.dump(bundle, file)
+            page = self.page()
+            self.assertEqual((page.unbalanced, page.open), ([], []), seed)
+            self.assertEqual(len(page.ids), len(set(page.ids)), seed)
 
     def test_raw_files_are_reached_by_their_sum_alone(self):
         bundle = bundle_testing.make_bundle()

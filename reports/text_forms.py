@@ -36,18 +36,23 @@ def shown(value, form):
     return form(value) if is_number(value) else cut(scalar(value), LONGEST_FIGURE)
 
 
+def fixed(value, spec):
+    """A number to fixed places, unless it is too large for that to be read."""
+    return format(value, spec) if abs(value) < 1e15 else f"{value:.6g}"
+
+
 def number(value):
     """1234567 -> "1,234,567"; 0.00123456789 -> "0.00123457"."""
     return shown(value, lambda v: f"{v:,}" if isinstance(v, int) else f"{v:.6g}")
 
 
 def mib(value, digits=2):
-    return shown(value, lambda v: f"{v / MIB:,.{digits}f}")
+    return shown(value, lambda v: fixed(v / MIB, f",.{digits}f"))
 
 
 def signed_mib(value):
     def form(v):
-        text = f"{v / MIB:+,.2f}"
+        text = fixed(v / MIB, "+,.2f")
         return "0.00" if text in ("+0.00", "-0.00") else text.replace("-", "\u2212")
     return shown(value, form)
 
@@ -57,22 +62,22 @@ def size(value):
     def form(v):
         for unit, scale in (("GiB", MIB * 1024), ("MiB", MIB), ("KiB", 1024.0)):
             if abs(v) >= scale:
-                return f"{v / scale:,.1f} {unit}"
+                return f"{fixed(v / scale, ',.1f')} {unit}"
         return f"{v:,} B"
     return shown(value, form)
 
 
 def seconds(value):
-    return shown(value, lambda v: f"{v:,.2f}")
+    return shown(value, lambda v: fixed(v, ",.2f"))
 
 
 def percent(value):
-    return shown(value, lambda v: f"{100 * v:.2f} %")
+    return shown(value, lambda v: fixed(100 * v, ".2f") + " %")
 
 
 def nats(value):
     """Small and to be compared by eye: as many places in each row."""
-    return shown(value, lambda v: f"{v:.7f}")
+    return shown(value, lambda v: fixed(v, ".7f"))
 
 
 def share(part, whole):

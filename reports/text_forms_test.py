@@ -22,6 +22,10 @@ class TextForms(unittest.TestCase):
         self.assertEqual(forms.cut("a" * 2001), "a" * 2000 + "… (cut here, 2,001 characters in all)")
         self.assertEqual(forms.number("9" * 81), "9" * 80 + "… (cut here, 81 characters in all)")
 
+    def test_what_is_too_large_to_be_read_is_short(self):
+        for form in (forms.mib, forms.signed_mib, forms.size, forms.seconds, forms.percent, forms.nats):
+            self.assertLess(len(form(1e308)), 20, form)
+
     def test_bytes(self):
         self.assertEqual(forms.mib(5 << 20), "5.00")
         self.assertEqual(forms.mib(1536 << 10, 1), "1.5")
