@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include <utility>
+
 #include "engine/backend/cpu/cpu_ops_testing.h"
 #include "kernels/formats/dequantize.h"
 #include "kernels/formats/half.h"
@@ -152,6 +154,91 @@ TEST(RunOps, QuantizeRowsIsThePlane) {
   EXPECT_LT(worst, 0.51 / 127);
   EXPECT_GT(worst_coarse, 2.0 / 127);
   EXPECT_EQ(fixture.Dispatched(Phase::kPrefill, "quantize_rows", "quantize_rows"), 1u);
+}
+
+// Bytes of a plane, to compare.
+std::string Bytes(const std::vector<ActivationTile>& plane) {
+  return {reinterpret_cast<const char*>(plane.data()), plane.size() * sizeof(ActivationTile)};
+}
+
+std::vector<ActivationTile> Unwritten(int64_t rows, int64_t k) {
+  std::vector<ActivationTile> plane(TileCount(rows) * (k / 32));
+  std::memset(static_cast<void*>(plane.data()), 0xA5, plane.size() * sizeof(ActivationTile));
+  return plane;
+}
+
+// The separate prepass of the plain producers' rows.
+std::string Prepassed(const std::vector<float>& rows_values, int64_t rows, int64_t k) {
+  Fixture fixture({});
+  std::vector<ActivationTile> plane = Unwritten(rows, k);
+  RunQuantizeTiles(fixture.context, rows_values.data(), rows, k, plane.data(), PhaseOfRows(rows));
+  EXPECT_EQ(fixture.Dispatched(PhaseOfRows(rows), "quantize_tiles", "quantize_tiles"), 1u);
+  return Bytes(plane);
+}
+
+TEST(RunOps, FusedProducersGiveThePlaneOfThePrepass) {
+  const int64_t n = 512;
+  for (const int64_t rows : {1, 16, 37, 2050}) {
+    std::vector<float> x = RandomValues(rows * n, 1, 4.0f), u = RandomValues(rows * n, 2);
+    x[5] = 30000.0f;  // an outlier
+    const std::vector<float> w = RandomValues(n, 3);
+    const Phase phase = PhaseOfRows(rows);
+    Fixture plain({});
+    Guarded norm(rows * n), product(rows * n);
+    RunRmsNorm(plain.context, x.data(), w.data(), rows, n, 1e-5f, norm.data(), phase);
+    RunSwiglu(plain.context, x.data(), u.data(), rows, n, product.data(), phase);
+    const std::vector<float> want_norm = norm.Take(), want_product = product.Take();
+    const std::string norm_plane = Prepassed(want_norm, rows, n),
+                      product_plane = Prepassed(want_product, rows, n);
+    for (const char* threads : {"FG_THREADS=1", "FG_THREADS=3"}) {
+      for (const int mode : {1, 2}) {
+        Fixture fixture({threads});
+        Guarded y1(rows * n), y2(rows * n);
+        std::vector<ActivationTile> plane1 = Unwritten(rows, n), plane2 = Unwritten(rows, n);
+        RunRmsNormTiles(fixture.context, x.data(), w.data(), rows, n, 1e-5f, mode, y1.data(),
+                        plane1.data(), phase);
+        RunSwigluTiles(fixture.context, x.data(), u.data(), rows, n, mode, y2.data(), plane2.data(),
+                       phase);
+        EXPECT_TRUE(Bytes(plane1) == norm_plane) << rows << " " << mode;
+        EXPECT_TRUE(Bytes(plane2) == product_plane) << rows << " " << mode;
+        for (const auto& [y, want] : {std::pair{y1.Take(), want_norm}, {y2.Take(), want_product}}) {
+          if (mode == 1) {
+            EXPECT_TRUE(SameBits(y, want));
+          } else {
+            for (const float value : y) ASSERT_TRUE(std::isnan(value));  // as it was
+          }
+        }
+        const std::string fused = ".fuse" + std::to_string(mode);
+        EXPECT_EQ(fixture.Dispatched(phase, "rms_norm", ("rms_norm" + fused).c_str()), 1u);
+        EXPECT_EQ(fixture.Dispatched(phase, "swiglu", ("swiglu" + fused).c_str()), 1u);
+      }
+    }
+  }
+}
+
+TEST(RunOps, PlantedFaultsOfTheFusedProducersShow) {
+  const int64_t rows = 17, n = 64;
+  const std::vector<float> x = RandomValues(rows * n, 1), w = RandomValues(n, 3);
+  struct Made {
+    std::string plane;
+    bool wrote;
+  };
+  const auto run = [&](const Environment& environment, int mode) {
+    Fixture fixture(environment);
+    std::vector<float> y(rows * n, std::nanf(""));
+    std::vector<ActivationTile> plane = Unwritten(rows, n);
+    RunRmsNormTiles(fixture.context, x.data(), w.data(), rows, n, 1e-5f, mode, y.data(),
+                    plane.data(), Phase::kPrefill);
+    return Made{Bytes(plane), !std::isnan(y[0])};
+  };
+  const Made right = run({}, 2);
+  EXPECT_FALSE(right.wrote);
+  EXPECT_TRUE(run({"FG_FAULT=skip_write_writes"}, 2).wrote);
+  EXPECT_EQ(run({"FG_FAULT=skip_write_writes"}, 2).plane, right.plane);
+  EXPECT_NE(run({"FG_FAULT=tail_rows_dirty"}, 2).plane, right.plane);
+  EXPECT_NE(run({"FG_FAULT=coarse_activations"}, 2).plane, right.plane);
+  EXPECT_NE(run({"FG_FAULT=default_moves_more"}, 2).plane, right.plane);
+  EXPECT_EQ(run({"FG_FAULT=default_moves_more", "FG_MMQ=1"}, 2).plane, right.plane);
 }
 
 TEST(RunOps, TheDefaultMovesMoreOnlyWhereAFaultSaysSo) {
