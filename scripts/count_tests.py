@@ -1,6 +1,8 @@
-"""Prints `N passed, N failed, N skipped` from CTest's JUnit file; the last line of scripts/test.
+"""Prints `N passed, N failed, N skipped` from CTest's JUnit file; the last line of scripts/test and .ci/run.
 
-Every skip is listed with its test, so that none hides. Exit 1 when a test failed, when none passed, or when
+    count_tests.py CTEST.xml CTEST_STATUS [NAME=STATUS ...]
+
+NAME=STATUS counts a step beside CTest by its exit code: 0 passed, 77 skipped, anything else failed. Every skip is listed with its test, so that none hides. Exit 1 when a test failed, when none passed, or when
 ctest itself ended badly although the file shows no failure (a crash of the runner is not green).
 """
 
@@ -26,6 +28,16 @@ def count(path):
     return counts, names
 
 
+def add_steps(words, counts, names):
+    """Counts each NAME=STATUS."""
+    for word in words:
+        name, status = word.rsplit("=", 1)
+        state = {0: "passed", 77: "skipped"}.get(int(status), "failed")
+        counts[state] += 1
+        if state in names:
+            names[state].append(name)
+
+
 def main():
     path, ctest_status = sys.argv[1], int(sys.argv[2])
     try:
@@ -34,12 +46,14 @@ def main():
         print(f"count_tests: {path}: {error}", file=sys.stderr)
         print("0 passed, 1 failed, 0 skipped")
         return 1
+    failed_in_ctest = counts["failed"]
+    add_steps(sys.argv[3:], counts, names)
     for state in ("skipped", "failed"):
         for name in names[state]:
             print(f"{state}: {name}")
-    if ctest_status != 0 and counts["failed"] == 0:
+    if ctest_status != 0 and failed_in_ctest == 0:
         print(f"count_tests: ctest ended with {ctest_status} although no test failed", file=sys.stderr)
-        counts["failed"] = 1
+        counts["failed"] += 1
     print(f"{counts['passed']} passed, {counts['failed']} failed, {counts['skipped']} skipped")
     return 1 if counts["failed"] or not counts["passed"] else 0
 
