@@ -11,6 +11,10 @@ namespace {
 constexpr int kKeys = 4;     // keys met at once
 constexpr int kVectors = 4;  // vectors of output values met at once
 
+// Positions that are asked for before their turn: rows of a head lie too far apart for the
+// processor to see the pattern.
+constexpr int64_t kAhead = 8;
+
 // Query heads of one row that share their keys and values: these are converted to f32 once for all.
 struct Group {
   const float* q;  // [count][head_dim]
@@ -56,7 +60,10 @@ void DotKeys(const Group& g, const uint16_t* const (&keys)[kKeys], __m128 (&sums
   int64_t d = 0;
   for (; d + 16 <= g.head_dim; d += 16) {
     __m512 key[kKeys];
-    for (int j = 0; j < kKeys; ++j) key[j] = LoadHalf(keys[j] + d);
+    for (int j = 0; j < kKeys; ++j) {
+      key[j] = LoadHalf(keys[j] + d);
+      _mm_prefetch(keys[j] + d + kAhead * g.stride, _MM_HINT_T0);
+    }
     for (int h = 0; h < kHeads; ++h) {
       const __m512 q = _mm512_loadu_ps(g.q + h * g.head_dim + d);
       for (int j = 0; j < kKeys; ++j) acc[h][j] = _mm512_fmadd_ps(q, key[j], acc[h][j]);
@@ -119,7 +126,7 @@ float SumInLanes(const float* p, int64_t n) {
 }
 
 // Values d0.. of all heads, kWidth vectors of them, in registers over all positions. `used`: lanes
-// of the last vector.
+// of the last vector. The loops are unrolled by hand: g++ 12 else keeps the sums in memory too.
 template <int kHeads, int kWidth>
 void WeighValues(const Group& g, const float (&sums)[kHeads], int64_t d0, __mmask16 used) {
   __m512 acc[kHeads][kWidth];
@@ -129,6 +136,9 @@ void WeighValues(const Group& g, const float (&sums)[kHeads], int64_t d0, __mmas
   const uint16_t* row = g.values + d0;
   for (int64_t i = 0; i < g.seen; ++i, row += g.stride) {
     __m512 value[kWidth];
+    for (int v = 0; v < kWidth; v += 2) {
+      _mm_prefetch(row + kAhead * g.stride + 16 * v, _MM_HINT_T0);
+    }
     for (int v = 0; v < kWidth - 1; ++v) value[v] = LoadHalf(row + 16 * v);
     value[kWidth - 1] = LoadHalf(used, row + 16 * (kWidth - 1));
     for (int h = 0; h < kHeads; ++h) {
@@ -136,9 +146,11 @@ void WeighValues(const Group& g, const float (&sums)[kHeads], int64_t d0, __mmas
       for (int v = 0; v < kWidth; ++v) acc[h][v] = _mm512_fmadd_ps(weight, value[v], acc[h][v]);
     }
   }
+#pragma GCC unroll 8
   for (int h = 0; h < kHeads; ++h) {
     const __m512 sum = _mm512_set1_ps(sums[h]);
     float* y = g.y + h * g.head_dim + d0;
+#pragma GCC unroll 8
     for (int v = 0; v < kWidth; ++v) {
       const __mmask16 lanes = v < kWidth - 1 ? 0xFFFF : used;
       _mm512_mask_storeu_ps(y + 16 * v, lanes, _mm512_div_ps(acc[h][v], sum));
