@@ -1,13 +1,17 @@
 // The table of kinds: adding one is a file evidence_KIND.{h,cc} and a row here.
 #include "gates/evidence.h"
+#include "gates/evidence_backstop.h"
 #include "gates/evidence_decode_neutral.h"
 #include "gates/evidence_greedy_contrast.h"
 #include "gates/evidence_lattice.h"
 #include "gates/evidence_liveness.h"
 #include "gates/evidence_memory_two_way.h"
+#include "gates/evidence_mixed_quant.h"
 #include "gates/evidence_optout.h"
 #include "gates/evidence_parity.h"
 #include "gates/evidence_quality.h"
+#include "gates/evidence_readers.h"
+#include "gates/evidence_reuse_neutral.h"
 
 namespace flipgate {
 
@@ -34,6 +38,22 @@ const std::vector<EvidenceKind>& AllEvidenceKinds() {
       {"decode_neutral", "did a prefill gate leak into decode?",
        "a prefill gate that is read, or acts, on fewer than 16 rows",
        "the float64 oracle's greedy tokens", "a predicate as it is", &RunDecodeNeutral},
+      {"reuse_neutral", "did a gate reach the graph?",
+       "a gate that acts on graph topology, a stale graph, and a session that goes on one row off",
+       "the float64 oracle's tokens and logits of the turns as one prompt", "a predicate as it is",
+       &RunReuseNeutral},
+      {"mixed_quant", "is it safe on models it was not tuned on?",
+       "a fast path that takes a weight it cannot consume",
+       "the ladder of modes worked out from the model's tensors, and the float64 oracle's tokens",
+       "a predicate as it is", &RunMixedQuant},
+      {"backstop", "does a broken promise speak up?",
+       "a buffer that nobody wrote and a plane of something else, read without a word",
+       "the float64 oracle's logits of the same forward, unbroken", "a predicate as it is",
+       &RunBackstop},
+      {"readers", "do dumps and traces still see true values?",
+       "a reader of intermediate values that shows memory nobody wrote",
+       "the float64 oracle's greedy tokens, and the digest of the logits that the dump holds",
+       "a predicate as it is", &RunReaders},
       {"memory_two_way", "what does each direction cost?",
        "a cache built in vain or leaked, and bytes that nobody booked",
        "relations that follow from the model's tensors, and the system's own figures",

@@ -5,10 +5,7 @@
 #include <map>
 #include <set>
 
-#include "gates/blind_spots.h"
-#include "gates/model_pins.h"
-#include "gates/run_context.h"
-#include "gates/streams.h"
+#include "gates/arm_run.h"
 
 namespace flipgate {
 namespace {
@@ -42,89 +39,128 @@ std::string NameOf(const Variables& variables) {
   return fmt::format("{}", fmt::join(words, " "));
 }
 
-std::vector<Corner> Corners(const RunContext& context) {
-  std::vector<Corner> corners;
-  for (const Variables& gates : Combinations(context.matrix())) {
-    for (const std::string& level : context.levels()) {
-      Variables variables = gates;
-      variables["FG_CPU_LEVEL"] = level;
-      corners.push_back({NameOf(variables), variables});
-    }
-  }
+Corner AtLevel(const Variables& gates, const std::string& level) {
+  Corner corner{"", gates};
+  corner.variables["FG_CPU_LEVEL"] = level;
+  corner.name = NameOf(corner.variables);
+  return corner;
+}
+
+std::vector<Corner> ThreadCorners(const RunContext& context) {
   Variables all_on;
   for (const GateSpec& gate : context.matrix().gates()) all_on[gate.name] = gate.set.at("on");
+  std::vector<Corner> corners;
   for (const fg::Json& threads : context.spec().fields.at("threads")) {
-    Variables variables = all_on;
-    variables["FG_THREADS"] = std::to_string(threads.get<int64_t>());
-    corners.push_back({NameOf(variables), variables});
+    Corner corner{"", all_on};
+    corner.variables["FG_THREADS"] = std::to_string(threads.get<int64_t>());
+    corner.name = NameOf(corner.variables);
+    corners.push_back(corner);
   }
   return corners;
 }
 
+using LabelSet = std::set<std::string>;
+
 struct Walk {
-  std::vector<Stream> first;
-  std::string first_name, sha256;
+  ArmRun first;
+  std::string first_name;
   std::map<std::string, std::string> digests;  // corner -> digest
   std::set<std::string> labels;
-  std::set<std::vector<std::string>> label_sets;
-  std::optional<std::string> fork;
+  int64_t prefills = 0;
+  std::optional<std::string> fork, label_fault;
 };
 
-fg::Status Visit(RunContext& context, const CellId& cell, const Corner& corner,
-                 const std::vector<Prompt>& prompts, Walk* walk) {
-  FG_ASSIGN_OR_RETURN(CellEngine engine, context.Engine(Arm::kHead, corner.variables, cell.model));
-  StreamOptions options;
-  options.tokens = context.spec().Integer("tokens");
-  FG_ASSIGN_OR_RETURN(auto streams, CollectStreams(engine, prompts, options));
-  FG_ASSIGN_OR_RETURN(const fg::Json ledger, engine.Ask({{"request", "ledger"}}));
-  const auto labels = LedgerLabels(ledger);
+// Runs one corner, compares it with the first, and says which labels it dispatched.
+fg::Result<LabelSet> Visit(RunContext& context, const Corner& corner,
+                           const std::vector<Prompt>& prompts, Walk* walk) {
+  // A process of its own each: more environments than the pool keeps, each met once.
+  FG_ASSIGN_OR_RETURN(ArmRun run,
+                      RunArm(context, Arm::kHead, corner.variables, context.cell().model, prompts,
+                             CellOptions(context), Keep::kFresh));
+  LabelSet labels(run.labels.begin(), run.labels.end());
   walk->labels.insert(labels.begin(), labels.end());
-  walk->label_sets.insert(labels);
-  walk->digests[corner.name] = StreamsDigest(streams);
-  walk->sha256 = engine.load().value("model", fg::Json::object()).value("sha256", "");
-  if (walk->first.empty()) {
-    walk->first = std::move(streams);
-    walk->first_name = "[" + corner.name + "]";
+  walk->digests[corner.name] = StreamsDigest(run.streams);
+  walk->prefills += run.counts.prefills;
+  const std::string name = "[" + corner.name + "]";
+  if (walk->first.streams.empty()) {
+    walk->first = std::move(run);
+    walk->first_name = name;
   } else if (!walk->fork) {
-    walk->fork = FindFork(walk->first, walk->first_name, streams, "[" + corner.name + "]");
+    walk->fork = FindFork(walk->first.streams, walk->first_name, run.streams, name);
   }
-  return fg::Status::Ok();
+  return labels;
+}
+
+// All combinations at the best level; at each other level one of every set of labels met there: a
+// level knows nothing of gates, only of kernels.
+fg::Result<std::map<LabelSet, Variables>> VisitAll(RunContext& context,
+                                                   const std::vector<Prompt>& prompts, Walk* walk) {
+  std::map<LabelSet, Variables> paths;
+  const std::vector<std::string>& levels = context.levels();
+  for (const Variables& gates : Combinations(context.matrix())) {
+    FG_ASSIGN_OR_RETURN(LabelSet labels,
+                        Visit(context, AtLevel(gates, levels.back()), prompts, walk));
+    paths.insert({std::move(labels), gates});
+  }
+  for (size_t i = 0; i + 1 < levels.size(); ++i) {
+    for (const auto& [wanted, gates] : paths) {
+      const Corner corner = AtLevel(gates, levels[i]);
+      FG_ASSIGN_OR_RETURN(const LabelSet labels, Visit(context, corner, prompts, walk));
+      if (labels == wanted || walk->label_fault) continue;
+      walk->label_fault =
+          fmt::format("[{}] dispatches other labels than level {}", corner.name, levels.back());
+    }
+  }
+  for (const Corner& corner : ThreadCorners(context)) {
+    FG_RETURN_IF_ERROR(Visit(context, corner, prompts, walk).status());
+  }
+  return paths;
 }
 
 fg::Result<CellResult> WalkLattice(RunContext& context, const CellId& cell) {
-  FG_ASSIGN_OR_RETURN(const auto prompts,
-                      LoadPrompts(context.project(), context.spec().Text("prompts")));
-  const std::vector<Corner> corners = Corners(context);
+  FG_ASSIGN_OR_RETURN(const auto prompts, CellPrompts(context));
   Walk walk;
-  for (const Corner& corner : corners) {
-    FG_RETURN_IF_ERROR(Visit(context, cell, corner, prompts, &walk));
-  }
-  FG_ASSIGN_OR_RETURN(
-      const ModelPins pins,
-      LoadModelPins(context.project(), context.spec().Text("pins"), cell.model, walk.sha256));
+  FG_ASSIGN_OR_RETURN(const auto paths, VisitAll(context, prompts, &walk));
+  const auto wanted = context.spec().fields.at("distinct_paths").at(cell.model).get<size_t>();
+  FG_ASSIGN_OR_RETURN(const ModelPins pins, CellPins(context, walk.first.sha256));
   const PinsComparison oracle =
-      CompareWithPins(walk.first, {walk.labels.begin(), walk.labels.end()}, pins);
+      CompareWithPins(walk.first.streams, {walk.labels.begin(), walk.labels.end()}, pins);
   CellResult result;
   if (walk.fork) {
     result = CellResult::Fail("fork", *walk.fork);
   } else if (const auto why_not = oracle.WhyNot()) {
     result = CellResult::Fail("oracle", *why_not);
+  } else if (walk.label_fault) {
+    result = CellResult::Fail("label", *walk.label_fault);
+  } else if (walk.prefills == 0) {
+    result = CellResult::Fail("label", "no forward had 16 rows or more");
+  } else if (paths.size() != wanted) {
+    result = CellResult::Fail(
+        "label", fmt::format("the combinations took {} distinct paths by their labels, the matrix "
+                             "wants {}",
+                             paths.size(), wanted));
   } else {
     result.outcome = Outcome::kPass;
   }
   std::set<std::string> distinct;
   for (const auto& [corner, digest] : walk.digests) distinct.insert(digest);
+  fg::Json shown = fg::Json::array();
+  for (const auto& [labels, gates] : paths) {
+    shown.push_back({{"first", NameOf(gates)}, {"labels", labels}});
+  }
   result.agreement = kBitwise;
   result.labels.assign(walk.labels.begin(), walk.labels.end());
-  result.figures = {{"combinations", corners.size()},
+  result.figures = {{"combinations", Combinations(context.matrix()).size()},
+                    {"corners", walk.digests.size()},
                     {"levels", context.levels()},
                     {"distinct_digests", distinct.size()},
-                    {"distinct_label_sets", walk.label_sets.size()},
-                    {"tokens_per_combination", CountTokens(walk.first)},
+                    {"distinct_paths", paths.size()},
+                    {"tokens_per_combination", CountTokens(walk.first.streams)},
                     {"oracle_tokens_compared", oracle.compared}};
-  result.attachments = {
-      {"lattice.json",
-       fg::Json{{"digests", walk.digests}, {"streams", StreamsJson(walk.first)}}.dump(1)}};
+  result.attachments = {{"lattice.json", fg::Json{{"digests", walk.digests},
+                                                  {"paths", shown},
+                                                  {"streams", StreamsJson(walk.first.streams)}}
+                                             .dump(1)}};
   return result;
 }
 

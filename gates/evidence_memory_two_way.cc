@@ -138,30 +138,68 @@ Json SideJson(const Side& side) {
           {"peak_resident", side.peak_resident}};
 }
 
-// The relations that hold for this row: the gate's own; for `default` those of the promoted gates.
-fg::Result<std::optional<std::string>> RelationFault(const RunContext& context, const Side& with,
-                                                     const Side& without, int64_t* checked) {
-  std::optional<std::string> fault;
-  bool declared = false;
+// What one category must hold by default: what the gates without needs declare for off, and for
+// each promoted gate the difference that it declares. A promoted gate's needs are promoted, so the
+// differences add up.
+fg::Result<std::map<std::string, int64_t>> DefaultBytes(const RunContext& context,
+                                                        const FormulaValues& values,
+                                                        bool promoted) {
+  std::map<std::string, int64_t> bytes;
   for (const GateSpec& gate : context.matrix().gates()) {
-    const bool meant =
-        context.gate() != nullptr ? &gate == context.gate() : context.IsPromoted(gate.name);
-    if (!meant || gate.memory_on.empty() || fault) continue;
-    declared = true;
-    FG_ASSIGN_OR_RETURN(fault, BrokenRelation(with, gate.memory_on, checked));
-    if (!fault) {
-      FG_ASSIGN_OR_RETURN(fault, BrokenRelation(without, gate.memory_off, checked));
+    const bool base = gate.needs.empty(), on = promoted && context.IsPromoted(gate.name);
+    for (const auto* rules : {&gate.memory_off, &gate.memory_on}) {
+      const bool is_on = rules == &gate.memory_on;
+      if (is_on && !on) continue;
+      for (const MemoryRule& rule : *rules) {
+        FG_ASSIGN_OR_RETURN(const int64_t value, rule.formula.Value(values));
+        const int64_t sign = is_on ? 1 : (base ? 1 : 0) - (on ? 1 : 0);
+        bytes[rule.category] += sign * value;
+      }
     }
   }
-  return declared ? fault : Differs(with, without, checked);
+  return bytes;
+}
+
+fg::Result<std::optional<std::string>> DefaultFault(const RunContext& context, const Side& side,
+                                                    bool promoted, int64_t* checked) {
+  FG_ASSIGN_OR_RETURN(const auto wanted, DefaultBytes(context, side.values, promoted));
+  for (const auto& [category, bytes] : wanted) {
+    const auto found = side.now.find(category);
+    if (found == side.now.end() || found->second != bytes) {
+      return std::optional<std::string>(
+          fmt::format("{}: {} holds {} bytes, the relations of the gates add up to {}", side.name,
+                      category, found == side.now.end() ? 0 : found->second, bytes));
+    }
+    ++*checked;
+  }
+  return std::optional<std::string>();
+}
+
+// The relations that hold for this row: the gate's own; for `default` those of the promoted gates
+// together.
+fg::Result<std::optional<std::string>> RelationFault(const RunContext& context, const Side& with,
+                                                     const Side& without, int64_t* checked) {
+  const GateSpec* gate = context.gate();
+  if (gate == nullptr) {
+    FG_ASSIGN_OR_RETURN(auto fault, DefaultFault(context, with, true, checked));
+    if (fault) return fault;
+    return DefaultFault(context, without, false, checked);
+  }
+  if (gate->memory_on.empty()) return Differs(with, without, checked);
+  FG_ASSIGN_OR_RETURN(auto fault, BrokenRelation(with, gate->memory_on, checked));
+  if (fault) return fault;
+  return BrokenRelation(without, gate->memory_off, checked);
 }
 
 fg::Result<CellResult> Compare(RunContext& context, const CellId& cell) {
   const GateSpec* gate = context.gate();
   Variables on, off;
   if (gate != nullptr) {
-    on = off = context.OptIn(*gate);
-    off[gate->name] = gate->set.at("off");
+    // Every other gate at off: another gate's planes are none of this one's bytes.
+    std::vector<std::string> with = gate->needs;
+    off = context.Explicit(with);
+    with.push_back(gate->name);
+    on = context.Explicit(with);
   } else {
     off = context.Explicit({});
   }

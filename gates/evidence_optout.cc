@@ -2,11 +2,8 @@
 
 #include <algorithm>
 
-#include "gates/blind_spots.h"
-#include "gates/label_rules.h"
-#include "gates/model_pins.h"
-#include "gates/run_context.h"
-#include "gates/streams.h"
+#include "gates/arm_run.h"
+#include "gates/snapshot_reach.h"
 
 namespace flipgate {
 namespace {
@@ -40,37 +37,7 @@ Variables HeadVariables(const RunContext& context) {
 Variables SnapshotVariables(const RunContext& context, const Variables& head) {
   Variables all = context.Explicit(context.Promoted());
   for (const auto& [name, value] : head) all[name] = value;
-  Variables known;
-  for (const HelloGate& gate : context.snapshot_gates()) {
-    const auto value = all.find(gate.name);
-    if (value != all.end()) known.insert(*value);
-  }
-  return known;
-}
-
-struct OffRun {
-  std::vector<Stream> streams;
-  LabelCounts counts;
-  std::vector<std::string> labels;
-  FormulaValues values;
-  std::string sha256;
-};
-
-fg::Result<OffRun> RunOff(RunContext& context, Arm arm, const Variables& variables,
-                          const std::string& model) {
-  FG_ASSIGN_OR_RETURN(const auto prompts,
-                      LoadPrompts(context.project(), context.spec().Text("prompts")));
-  FG_ASSIGN_OR_RETURN(CellEngine engine, context.Engine(arm, variables, model));
-  OffRun run;
-  StreamOptions options;
-  options.tokens = context.spec().Integer("tokens");
-  FG_ASSIGN_OR_RETURN(run.streams, CollectStreams(engine, prompts, options));
-  FG_ASSIGN_OR_RETURN(const fg::Json ledger, engine.Ask({{"request", "ledger"}}));
-  run.counts = LabelCounts::FromLedger(ledger);
-  run.labels = LedgerLabels(ledger);
-  run.values = ValuesFor(run.counts, engine.load());
-  run.sha256 = engine.load().value("model", fg::Json::object()).value("sha256", "");
-  return run;
+  return KnownToSnapshot(context, all);
 }
 
 // A label of `live` that is still there, unless `back` names it too (a broad pattern of a family).
@@ -87,7 +54,7 @@ std::optional<std::string> LeftOver(const GateSpec& gate, const LabelCounts& cou
   return std::nullopt;
 }
 
-fg::Result<std::optional<std::string>> LabelFault(RunContext& context, const OffRun& run,
+fg::Result<std::optional<std::string>> LabelFault(RunContext& context, const ArmRun& run,
                                                   int64_t* checked) {
   std::optional<std::string> fault;
   for (const GateSpec* gate : TurnedOff(context)) {
@@ -102,14 +69,15 @@ fg::Result<std::optional<std::string>> LabelFault(RunContext& context, const Off
   return fault ? fault : UnaskedFallback(run.counts);
 }
 
-fg::Result<CellResult> CheckWayOut(RunContext& context, const CellId& cell) {
-  const Variables head = HeadVariables(context);
+fg::Result<CellResult> CheckWayOut(RunContext& context, const CellId& cell, const Variables& head) {
   const Variables snapshot = SnapshotVariables(context, head);
-  FG_ASSIGN_OR_RETURN(const OffRun old, RunOff(context, Arm::kSnapshot, snapshot, cell.model));
-  FG_ASSIGN_OR_RETURN(const OffRun now, RunOff(context, Arm::kHead, head, cell.model));
-  FG_ASSIGN_OR_RETURN(
-      const ModelPins pins,
-      LoadModelPins(context.project(), context.spec().Text("pins"), cell.model, now.sha256));
+  FG_ASSIGN_OR_RETURN(const auto prompts, CellPrompts(context));
+  const StreamOptions options = CellOptions(context);
+  FG_ASSIGN_OR_RETURN(const ArmRun old,
+                      RunArm(context, Arm::kSnapshot, snapshot, cell.model, prompts, options));
+  FG_ASSIGN_OR_RETURN(const ArmRun now,
+                      RunArm(context, Arm::kHead, head, cell.model, prompts, options));
+  FG_ASSIGN_OR_RETURN(const ModelPins pins, CellPins(context, now.sha256));
   int64_t checked = 0;
   FG_ASSIGN_OR_RETURN(const auto label, LabelFault(context, now, &checked));
   const auto fork = FindFork(old.streams, "snapshot", now.streams, "head");
@@ -133,15 +101,9 @@ fg::Result<CellResult> CheckWayOut(RunContext& context, const CellId& cell) {
                     {"rules_checked", checked},
                     {"oracle_tokens_compared", oracle.compared},
                     {"prefills", now.counts.prefills}};
-  result.attachments = {{"optout.json", fg::Json{{"head",
-                                                  {{"variables", head},
-                                                   {"labels", LabelsJson(now.counts)},
-                                                   {"streams", StreamsJson(now.streams)}}},
-                                                 {"snapshot",
-                                                  {{"variables", snapshot},
-                                                   {"labels", LabelsJson(old.counts)},
-                                                   {"streams", StreamsJson(old.streams)}}}}
-                                            .dump(1)}};
+  result.attachments = {
+      {"optout.json",
+       fg::Json{{"head", ArmJson(head, now)}, {"snapshot", ArmJson(snapshot, old)}}.dump(1)}};
   return result;
 }
 
@@ -149,7 +111,11 @@ fg::Result<CellResult> CheckWayOut(RunContext& context, const CellId& cell) {
 
 CellResult RunOptout(RunContext& context, const CellId& cell) {
   if (!context.has_snapshot()) return CellResult::Skipped(context.snapshot().absent);
-  auto result = CheckWayOut(context, cell);
+  const Variables head = HeadVariables(context);
+  if (const auto lacking = LackedBySnapshot(context, head)) {
+    return CellResult::Skipped("renew the snapshot: it does not know " + *lacking);
+  }
+  auto result = CheckWayOut(context, cell, head);
   return result.ok() ? *result : context.Stopped(result.status());
 }
 

@@ -20,13 +20,13 @@ namespace {
 using fg::Json;
 
 struct Tally {
-  int64_t ops = 0, values = 0, noise = 0, rounding = 0, bug = 0;  // operations
+  int64_t ops = 0, planes = 0, values = 0, noise = 0, rounding = 0, bug = 0;  // operations
   double op_worst = 0;
   int64_t logits = 0, tokens = 0, free = 0;  // models
   double logit_worst = 0, tolerance = 0;     // largest deviation, and what rounding explains
   std::string path;                          // whose tolerance: "int8", "f16"
   std::set<std::string> labels;
-  std::map<std::string, int64_t> op_labels;  // matmul labels that the operations reached
+  std::map<std::string, int64_t> op_labels;  // labels that the operations reached
   std::optional<std::string> fault;
   std::string fault_class;  // "op", "logits"
 };
@@ -53,39 +53,58 @@ Json OpRequest(const OpPins& pins, const OpCase& pinned, const std::string& out)
           {"out", out}};
 }
 
-fg::Status RunCase(RunContext& context, CellEngine& engine, const OpPins& pins,
-                   const OpCase& pinned, Tally* tally) {
-  const std::string out = context.scratch() + "/op";
-  FG_RETURN_IF_ERROR(fg::MakeFolders(out));
-  FG_ASSIGN_OR_RETURN(const Json answer, engine.Ask(OpRequest(pins, pinned, out)));
-  std::string output = pinned.expect.begin()->first, key = output;
+// Which expectation each of the answer's outputs is held against: output -> key. A matmul's depends
+// on the path that its label names.
+std::map<std::string, std::string> WantedOutputs(const OpCase& pinned, const Json& answer,
+                                                 Tally* tally) {
+  std::map<std::string, std::string> wanted;
+  if (pinned.op != "matmul") {
+    for (const auto& [key, array] : pinned.expect) wanted[key] = key;
+  }
   for (const Json& entry : answer.value("labels", Json::array())) {
     const std::string label = entry.value("label", "");
     tally->labels.insert(entry.value("phase", "") + " " + entry.value("op", "") + " " + label);
-    if (pinned.op != "matmul" || entry.value("op", "") != "matmul") continue;
-    key = ExpectationFor(label);
-    output = "y";
     ++tally->op_labels[label];
+    if (pinned.op == "matmul" && entry.value("op", "") == "matmul")
+      wanted["y"] = ExpectationFor(label);
   }
-  if (!pinned.expect.contains(key)) {
-    tally->fault = fmt::format("{}: its dispatch took a path that no oracle expects here ('{}')",
-                               pinned.name, key);
-    tally->fault_class = "op";
-    return fg::Status::Ok();
-  }
-  const Json described = answer.value("outputs", Json::object()).value(output, Json::object());
-  FG_ASSIGN_OR_RETURN(const std::string got, fg::ReadFile(described.value("file", "")));
-  FG_ASSIGN_OR_RETURN(const OpVerdict verdict, JudgeOp(pins, pinned, key, got));
-  ++tally->ops;
+  return wanted;
+}
+
+void Book(const OpCase& pinned, const std::string& key, const OpVerdict& verdict, Tally* tally) {
   tally->values += verdict.values;
   tally->noise += verdict.noise;
   tally->rounding += verdict.rounding;
   tally->bug += verdict.bug;
   tally->op_worst = std::max(tally->op_worst, verdict.worst);
-  if (verdict.fault.empty() || tally->fault) return fg::Status::Ok();
+  if (key == "plane") ++tally->planes;
+  if (verdict.fault.empty() || tally->fault) return;
   tally->fault = fmt::format("{} ({}): {}", pinned.name, key, verdict.fault);
   tally->fault_class = "op";
-  return fg::Status::Ok();
+}
+
+fg::Status RunCase(RunContext& context, CellEngine& engine, const OpPins& pins,
+                   const OpCase& pinned, Tally* tally) {
+  const std::string out = context.scratch() + "/op";
+  FG_RETURN_IF_ERROR(fg::MakeFolders(out));
+  FG_ASSIGN_OR_RETURN(const Json answer, engine.Ask(OpRequest(pins, pinned, out)));
+  const Json outputs = answer.value("outputs", Json::object());
+  const auto wanted = WantedOutputs(pinned, answer, tally);
+  ++tally->ops;
+  for (const auto& [output, key] : wanted) {
+    if (!pinned.expect.contains(key)) {
+      tally->fault = fmt::format("{}: its dispatch took a path that no oracle expects here ('{}')",
+                                 pinned.name, key);
+      tally->fault_class = "op";
+      return fg::Status::Ok();
+    }
+    const Json described = outputs.value(output, Json::object());
+    FG_ASSIGN_OR_RETURN(const std::string got, fg::ReadFile(described.value("file", "")));
+    FG_ASSIGN_OR_RETURN(const OpVerdict verdict, JudgeOp(pins, pinned, key, got));
+    Book(pinned, key, verdict, tally);
+  }
+  if (!wanted.empty()) return fg::Status::Ok();
+  return engine.BadAnswer("op " + pinned.op + ": no label says which path a matmul took");
 }
 
 fg::Status CheckOps(RunContext& context, const Variables& variables, Tally* tally) {
@@ -187,8 +206,9 @@ fg::Result<CellResult> Check(RunContext& context, const CellId& cell) {
   CellResult result;
   if (tally.fault) {
     result = CellResult::Fail(tally.fault_class, *tally.fault);
-  } else if (tally.ops == 0 || tally.tokens == 0 || tally.logits == 0) {
-    result = CellResult::Fail("oracle", "no operation, logit or token was held against an oracle");
+  } else if (tally.ops == 0 || tally.planes == 0 || tally.tokens == 0 || tally.logits == 0) {
+    result = CellResult::Fail("oracle",
+                              "no operation, plane, logit or token was held against an oracle");
   } else {
     result.outcome = Outcome::kPass;
   }
@@ -196,6 +216,7 @@ fg::Result<CellResult> Check(RunContext& context, const CellId& cell) {
                                  context.spec().agreement.at("logits"));
   result.labels.assign(tally.labels.begin(), tally.labels.end());
   result.figures = {{"ops", tally.ops},
+                    {"planes", tally.planes},
                     {"op_values", tally.values},
                     {"op_deviation",
                      {{"noise", tally.noise},

@@ -76,9 +76,16 @@ class FormulaParser {
 
   void Product() {
     Operand();
-    while (status_.ok() && Take("*")) {
-      Operand();
-      Emit(Step::Kind::kMultiply);
+    while (status_.ok()) {
+      if (Take("*")) {
+        Operand();
+        Emit(Step::Kind::kMultiply);
+      } else if (Take("/")) {
+        Operand();
+        Emit(Step::Kind::kDivide);
+      } else {
+        return;
+      }
     }
   }
 
@@ -188,6 +195,12 @@ Result<int64_t> LiveFormula::Value(const FormulaValues& values) const {
         break;
       case Step::Kind::kMultiply:
         combine([](int64_t a, int64_t b, int64_t* r) { return __builtin_mul_overflow(a, b, r); });
+        break;
+      case Step::Kind::kDivide:
+        if (stack.back() == 0 || stack[stack.size() - 2] % stack.back() != 0) {
+          return Status(ErrorKind::kUsage, "'" + text_ + "' divides unevenly here");
+        }
+        combine([](int64_t a, int64_t b, int64_t* r) { return *r = a / b, false; });
         break;
     }
     if (overflow) return Status(ErrorKind::kUsage, "'" + text_ + "' is too large to count");

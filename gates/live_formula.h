@@ -22,13 +22,13 @@ struct FormulaValues {
 };
 
 // A condition on a count: `= EXPR` or `>= EXPR`; EXPR of w16(TYPE), v16(TYPE), prefills, layers,
-// whole numbers, + - * and parentheses.
+// whole numbers, + - * / and parentheses. A division must come out even.
 class LiveFormula {
  public:
   // kUsage "column 9: unknown name 'prefils'; did you mean 'prefills'?": one-based within `text`.
   static fg::Result<LiveFormula> Parse(std::string_view text);
 
-  // The right-hand side. kUsage when it overflows or is negative.
+  // The right-hand side. kUsage when it overflows, is negative or divides unevenly.
   fg::Result<int64_t> Value(const FormulaValues& values) const;
   bool equal() const { return equal_; }  // '=', else '>='
   const std::string& text() const { return text_; }
@@ -39,7 +39,17 @@ class LiveFormula {
 
  private:
   struct Step {  // reverse Polish
-    enum class Kind { kNumber, kW16, kV16, kPrefills, kLayers, kAdd, kSubtract, kMultiply } kind;
+    enum class Kind {
+      kNumber,
+      kW16,
+      kV16,
+      kPrefills,
+      kLayers,
+      kAdd,
+      kSubtract,
+      kMultiply,
+      kDivide
+    } kind;
     int64_t number = 0;
     std::string type;
   };

@@ -54,7 +54,7 @@ TEST(LiveFormula, NamesTheColumnOfEachMistake) {
   EXPECT_EQ(ParseError("= w16()"), "column 7: w16 takes a type, as in w16(q4_K)");
   EXPECT_EQ(ParseError("= w16(q4_K"), "column 11: a ')' is missing");
   EXPECT_EQ(ParseError("= (3 + 4"), "column 9: a ')' is missing");
-  EXPECT_EQ(ParseError("= 3 / 4"), "column 5: unexpected '/'");
+  EXPECT_EQ(ParseError("= 3 % 4"), "column 5: unexpected '%'");
   EXPECT_EQ(ParseError("= 3 4"), "column 5: unexpected '4'");
   EXPECT_EQ(ParseError("= -3"), "column 3: unexpected '-' where a value is due");
   EXPECT_EQ(ParseError("= 1_000"), "column 3: '1_000' is no whole number in plain digits");
@@ -62,6 +62,15 @@ TEST(LiveFormula, NamesTheColumnOfEachMistake) {
   EXPECT_EQ(ParseError("= 99999999999999999999"),
             "column 3: '99999999999999999999' is no whole number in plain digits");
   EXPECT_EQ(ParseError("= " + std::string(100000, '(')), "column 23: parentheses too deep");
+}
+
+TEST(LiveFormula, DividesWhereItComesOutEven) {
+  EXPECT_EQ(*LiveFormula::Parse("= 40 * 64 / 32")->Value(kValues), 80);
+  EXPECT_EQ(*LiveFormula::Parse("= 7 + 12 / 3 / 2")->Value(kValues), 9);
+  for (const char* uneven : {"= 7 / 2", "= 7 / 0", "= 9223372036854775807 / 2"}) {
+    EXPECT_EQ(LiveFormula::Parse(uneven)->Value(kValues).status().message(),
+              "'" + std::string(uneven) + "' divides unevenly here");
+  }
 }
 
 TEST(LiveFormula, RefusesCountsThatCannotBe) {

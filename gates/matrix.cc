@@ -68,6 +68,10 @@ const GateBudget& GateSpec::Budget(const std::string& hardware_class) const {
   return own == budget_of.end() ? budget : own->second;
 }
 
+std::string ModelSpec::Source() const {
+  return synthetic() ? "shape " + shape + ", seed " + std::to_string(seed) : from;
+}
+
 int64_t EvidenceSpec::Integer(const char* field) const { return fields.at(field).get<int64_t>(); }
 std::string EvidenceSpec::Text(const char* field) const {
   return fields.at(field).get<std::string>();
@@ -130,7 +134,10 @@ Result<Json> Matrix::Canonical(const std::string& hardware_class, const BlobId& 
   for (const SubjectSpec& subject : subjects_) json["subjects"][subject.name] = subject.command;
   for (const ModelSpec& model : models_) {
     if (!InScope(model.classes, hardware_class)) continue;
-    FG_ASSIGN_OR_RETURN(const std::string source, blob_id(model.from));
+    std::string source = model.Source();
+    if (!model.synthetic()) {
+      FG_ASSIGN_OR_RETURN(source, blob_id(model.from));
+    }
     json["models"][model.name] = {
         {"source", source}, {"quantize", model.quantize}, {"sha256", model.sha256}};
   }

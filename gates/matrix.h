@@ -29,13 +29,19 @@ struct SubjectSpec {
       command;  // program and arguments; "{project}" stands for the project's root
 };
 
-// A model variant, made once by head's `quantize` from a file of the project.
+// A model variant, made once by head: by `quantize` from a file of the project, or by `synth` of
+// random weights.
 struct ModelSpec {
   std::string name;
-  std::string from;                  // path from the project's root
-  std::string quantize;              // mix, as `fg-engine quantize --to` takes it
+  std::string from;                  // path from the project's root; "" for a synthetic one
+  std::string quantize;              // mix, as `fg-engine quantize` and `synth --mix` take it
+  std::string shape;                 // of a synthetic one, as `fg-engine synth` takes it
+  int64_t seed = 1;                  // of its weights
   std::string sha256;                // of the variant's file; another sum is an error
   std::vector<std::string> classes;  // empty: every class
+
+  bool synthetic() const { return !shape.empty(); }
+  std::string Source() const;  // "fixtures/models/small.f16.gguf", "shape narrow, seed 1"
 };
 
 // A rule on the labels of phase `prefill`: the sum of counts over all labels that match.

@@ -16,6 +16,9 @@ struct KindInMatrix {
   std::vector<AgreementAspect> aspects = {{"", Form::kBitwise}};
 };
 
+// Some of the prompts by name; left out, all of them.
+const EvidenceField kOnly = {"only", Type::kNames, false};
+
 const std::map<std::string, KindInMatrix>& Kinds() {
   static const std::map<std::string, KindInMatrix> kKinds = {
       {"parity",
@@ -27,6 +30,8 @@ const std::map<std::string, KindInMatrix>& Kinds() {
        {.fields = {{"prompts", Type::kPath},
                    {"tokens", Type::kCount},
                    {"threads", Type::kCounts},
+                   kOnly,
+                   {"distinct_paths", Type::kModelCounts},
                    {"pins", Type::kPath}}}},
       {"quality",
        {.fields = {{"text", Type::kPath},
@@ -36,14 +41,24 @@ const std::map<std::string, KindInMatrix>& Kinds() {
                     {"top1", Form::kTolerance},
                     {"perplexity", Form::kTolerance},
                     {"held", Form::kTolerance}}}},
-      {"liveness", {.fields = {{"prompts", Type::kPath}, {"tokens", Type::kCount}}}},
+      {"liveness", {.fields = {{"prompts", Type::kPath}, kOnly, {"tokens", Type::kCount}}}},
       {"optout",
        {.fields = {{"prompts", Type::kPath}, {"tokens", Type::kCount}, {"pins", Type::kPath}}}},
       {"decode_neutral",
-       {.fields = {{"prompts", Type::kPath},
-                   {"prompt_count", Type::kCount},
-                   {"tokens", Type::kCount},
-                   {"pins", Type::kPath}}}},
+       {.fields =
+            {{"prompts", Type::kPath}, kOnly, {"tokens", Type::kCount}, {"pins", Type::kPath}}}},
+      {"reuse_neutral",
+       {.fields = {{"turn_rows", Type::kCount}, {"tokens", Type::kCount}, {"pins", Type::kPath}}}},
+      {"mixed_quant",
+       {.fields =
+            {{"prompts", Type::kPath}, kOnly, {"tokens", Type::kCount}, {"pins", Type::kPath}}}},
+      {"backstop",
+       {.fields =
+            {{"prompts", Type::kPath}, kOnly, {"tokens", Type::kCount}, {"pins", Type::kPath}},
+        .aspects = {{"streams", Form::kBitwise}, {"logits", Form::kTolerance}}}},
+      {"readers",
+       {.fields =
+            {{"prompts", Type::kPath}, kOnly, {"tokens", Type::kCount}, {"pins", Type::kPath}}}},
       {"memory_two_way",
        {.fields = {{"prompt_tokens", Type::kCount}, {"tokens", Type::kCount}},
         .aspects = {{"share", Form::kTolerance}, {"slack_mib", Form::kTolerance}}}},
@@ -100,6 +115,21 @@ Result<Json> ReadEvidenceField(const YamlDocument& document, const YamlNode& nod
     case Type::kNumber: {
       FG_ASSIGN_OR_RETURN(const double number, document.Number(node, what));
       return Json(number);
+    }
+    case Type::kNames: {
+      FG_ASSIGN_OR_RETURN(const std::vector<std::string> names, document.Strings(node, what));
+      if (names.empty()) return document.Error(node.mark, what + " must not be empty");
+      return Json(names);
+    }
+    case Type::kModelCounts: {
+      FG_RETURN_IF_ERROR(YamlMap::Open(document, node, what).status());
+      Json counts = Json::object();
+      for (const YamlNode::Entry& entry : node.entries) {
+        const EvidenceField one{field.name, Type::kCount};
+        FG_ASSIGN_OR_RETURN(counts[entry.key],
+                            ReadEvidenceField(document, entry.value, one, what + "." + entry.key));
+      }
+      return counts;
     }
     case Type::kPath: {
       FG_ASSIGN_OR_RETURN(std::string path, ReadProjectPath(document, node, what));

@@ -16,8 +16,11 @@ struct EvidenceField {
     kCount,
     kCounts,
     kNumber,
-    kPath
-  };  // count: a whole number >= 1; path: from the project's root
+    kPath,
+    kNames,
+    kModelCounts
+  };  // count: a whole number >= 1; path: from the project's root; names: a list of words; model
+      // counts: a count for each model of the kind
   std::string name;
   Type type;
   bool required = true;

@@ -86,21 +86,42 @@ Status MatrixLoader::LoadModels(const YamlNode& node) {
     FG_RETURN_IF_ERROR(CheckName(entry.key, entry.mark, "model"));
     const std::string what = "models." + entry.key;
     FG_ASSIGN_OR_RETURN(YamlMap fields, YamlMap::Open(document_, entry.value, what));
-    FG_ASSIGN_OR_RETURN(const YamlNode* from, fields.Required("from"));
-    FG_ASSIGN_OR_RETURN(const YamlNode* quantize, fields.Required("quantize"));
+    ModelSpec model;
+    model.name = entry.key;
+    FG_RETURN_IF_ERROR(LoadOrigin(what, &fields, &model));
     FG_ASSIGN_OR_RETURN(const YamlNode* sum, fields.Required("sha256"));
     const YamlNode* classes = fields.Optional("classes");
     FG_RETURN_IF_ERROR(fields.Finish());
-    ModelSpec model;
-    model.name = entry.key;
-    FG_ASSIGN_OR_RETURN(model.from, ReadProjectPath(document_, *from, what + ".from"));
-    FG_ASSIGN_OR_RETURN(model.quantize, document_.String(*quantize, what + ".quantize"));
-    FG_RETURN_IF_ERROR(CheckName(model.quantize, quantize->mark, "mix"));
     FG_ASSIGN_OR_RETURN(model.sha256, document_.Sha256(*sum, what + ".sha256"));
     FG_ASSIGN_OR_RETURN(model.classes, Classes(classes, what + ".classes"));
     matrix_.models_.push_back(std::move(model));
   }
   if (matrix_.models_.empty()) return document_.Error(node.mark, "models holds none");
+  return Status::Ok();
+}
+
+// A file of the project and a mix, or a shape of random weights and a mix.
+Status MatrixLoader::LoadOrigin(const std::string& what, YamlMap* fields, ModelSpec* model) const {
+  const YamlNode* synth = fields->Optional("synth");
+  if (synth == nullptr) {
+    FG_ASSIGN_OR_RETURN(const YamlNode* from, fields->Required("from"));
+    FG_ASSIGN_OR_RETURN(const YamlNode* quantize, fields->Required("quantize"));
+    FG_ASSIGN_OR_RETURN(model->from, ReadProjectPath(document_, *from, what + ".from"));
+    FG_ASSIGN_OR_RETURN(model->quantize, document_.String(*quantize, what + ".quantize"));
+    return CheckName(model->quantize, quantize->mark, "mix");
+  }
+  FG_ASSIGN_OR_RETURN(YamlMap map, YamlMap::Open(document_, *synth, what + ".synth"));
+  FG_ASSIGN_OR_RETURN(const YamlNode* shape, map.Required("shape"));
+  FG_ASSIGN_OR_RETURN(const YamlNode* mix, map.Required("mix"));
+  FG_ASSIGN_OR_RETURN(const YamlNode* seed, map.Required("seed"));
+  FG_RETURN_IF_ERROR(map.Finish());
+  FG_ASSIGN_OR_RETURN(model->shape, document_.String(*shape, what + ".synth.shape"));
+  FG_RETURN_IF_ERROR(CheckName(model->shape, shape->mark, "shape"));
+  FG_ASSIGN_OR_RETURN(model->quantize, document_.String(*mix, what + ".synth.mix"));
+  FG_RETURN_IF_ERROR(CheckName(model->quantize, mix->mark, "mix"));
+  FG_ASSIGN_OR_RETURN(model->seed, document_.Integer(*seed, what + ".synth.seed"));
+  if (model->seed < 0)
+    return document_.Error(seed->mark, what + ".synth.seed must not be negative");
   return Status::Ok();
 }
 
@@ -186,9 +207,28 @@ Status MatrixLoader::LoadKind(const std::string& kind, YamlMark mark, const Yaml
     if (value == nullptr) continue;
     FG_ASSIGN_OR_RETURN(spec.fields[field.name],
                         ReadEvidenceField(document_, *value, field, what + "." + field.name));
+    if (field.type == EvidenceField::Type::kModelCounts) {
+      FG_RETURN_IF_ERROR(CheckEachModel(spec, *value, what + "." + field.name));
+    }
   }
   FG_RETURN_IF_ERROR(map.Finish());
   matrix_.evidence_.push_back(std::move(spec));
+  return Status::Ok();
+}
+
+// A map that says something of each model of its kind, and of no other.
+Status MatrixLoader::CheckEachModel(const EvidenceSpec& spec, const YamlNode& node,
+                                    const std::string& what) const {
+  for (const YamlNode::Entry& entry : node.entries) {
+    if (std::find(spec.models.begin(), spec.models.end(), entry.key) != spec.models.end()) continue;
+    return document_.Error(entry.mark, fmt::format("unknown model '{}' in {}{}", entry.key, what,
+                                                   DidYouMean(entry.key, spec.models)));
+  }
+  for (const std::string& model : spec.models) {
+    const bool there = std::any_of(node.entries.begin(), node.entries.end(),
+                                   [&](const YamlNode::Entry& e) { return e.key == model; });
+    if (!there) return document_.Error(node.mark, what + " says nothing of " + model);
+  }
   return Status::Ok();
 }
 

@@ -24,9 +24,12 @@ class MatrixLoader {
   fg::Status LoadVersion(YamlMap* map);
   fg::Status LoadSubjects(const YamlNode& node);
   fg::Status LoadModels(const YamlNode& node);
+  fg::Status LoadOrigin(const std::string& what, YamlMap* fields, ModelSpec* model) const;
   fg::Status LoadTolerances(const YamlNode& node);
   fg::Status LoadEvidence(const YamlNode& node);
   fg::Status LoadKind(const std::string& kind, YamlMark mark, const YamlNode& node);
+  fg::Status CheckEachModel(const EvidenceSpec& spec, const YamlNode& node,
+                            const std::string& what) const;
   fg::Status LoadAgreement(EvidenceSpec* spec, YamlMark mark, const YamlNode* node);
   fg::Status CheckName(const std::string& name, YamlMark mark, const std::string& what) const;
   fg::Result<std::string> KnownTolerance(const YamlNode& node, const std::string& what,

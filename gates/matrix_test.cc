@@ -360,18 +360,80 @@ TEST(Matrix, GitBlobIdIsGits) {
   EXPECT_EQ(*GitBlobId(path), "ce013625030ba8dba906f756967f9e9ca394464a");
 }
 
-const std::vector<std::string> kEight = {"parity",         "greedy_contrast", "lattice",
-                                         "quality",        "liveness",        "optout",
-                                         "decode_neutral", "memory_two_way"};
+const std::vector<std::string> kTwelve = {
+    "parity",         "greedy_contrast", "lattice",     "quality",  "liveness", "optout",
+    "decode_neutral", "reuse_neutral",   "mixed_quant", "backstop", "readers",  "memory_two_way"};
 
 TEST(Matrix, TheProjectsOwnLoadsAndStatesEveryPair) {
   const auto matrix =
-      Matrix::Load(std::string(FG_SOURCE_DIR) + "/gates/matrix.yaml", "gates/matrix.yaml", kEight);
+      Matrix::Load(std::string(FG_SOURCE_DIR) + "/gates/matrix.yaml", "gates/matrix.yaml", kTwelve);
   ASSERT_TRUE(matrix.ok()) << matrix.status().message();
-  EXPECT_EQ(matrix->pairs().size(), 8u * 4u);
+  EXPECT_EQ(matrix->pairs().size(), 12u * 9u);
   EXPECT_EQ(matrix->Rows(),
-            (std::vector<std::string>{"default", "FG_MMQ", "FG_MMQ_RAW", "FG_MMQ_RAW_NB"}));
-  EXPECT_GT(matrix->Cells("cpu").size(), 30u);
+            (std::vector<std::string>{"default", "FG_MMQ", "FG_MMQ_RAW", "FG_MMQ_RAW_NB",
+                                      "FG_MMQ_A_TRANSPOSE", "FG_MMQ_Q6K_NB", "FG_MMQ_A_FUSE",
+                                      "FG_MMQ_Q6K_EXP", "FG_MMQ_Q4K_DSC"}));
+  EXPECT_GT(matrix->Cells("cpu").size(), 80u);
+  EXPECT_EQ(matrix->FindGate("FG_MMQ_A_FUSE")->set,
+            (std::map<std::string, std::string>{{"on", "2"}, {"mode1", "1"}, {"off", "0"}}));
+  for (const std::string other : {"FG_MMQ", "FG_MMQ_Q6K_NB"}) {
+    EXPECT_FALSE(matrix->FindGate(other)->same_bits);
+    EXPECT_EQ(matrix->FindPair("quality", other)->status, PairSpec::Status::kRequired);
+  }
+}
+
+TEST(Matrix, AModelMayBeSynthetic) {
+  const std::string from = "{from: f.gguf, quantize: q4_k_m,";
+  const auto with = [&](const std::string& synth) {
+    return Spoilt(Parts().Text(), from, "{synth: " + synth + ",");
+  };
+  const Matrix matrix = Loaded(with("{shape: narrow, mix: q4_0, seed: 7}"));
+  EXPECT_TRUE(matrix.FindModel("a")->synthetic());
+  EXPECT_EQ(matrix.FindModel("a")->Source(), "shape narrow, seed 7");
+  EXPECT_EQ(matrix.FindModel("a")->quantize, "q4_0");
+  EXPECT_EQ(matrix.FindModel("b")->Source(), "f.gguf");
+  EXPECT_NE(*matrix.Hash("cpu", NoBlob),
+            *Loaded(with("{shape: narrow, mix: q4_0, seed: 8}")).Hash("cpu", NoBlob));
+  EXPECT_EQ(Refused(with("{shape: narrow, mix: q4_0}")),
+            "m.yaml:3:14: models.a.synth has no 'seed'");
+  EXPECT_EQ(Refused(with("{shape: narrow, mix: q4_0, seed: -1}")),
+            "m.yaml:3:47: models.a.synth.seed must not be negative");
+  EXPECT_EQ(Refused(with("{shape: narrow, mix: q4_0, seed: 1}, from: f.gguf")),
+            "m.yaml:3:51: unknown key 'from' in models.a");
+}
+
+TEST(Matrix, PathsAreCountedForEachModelOfTheKind) {
+  Parts parts;
+  const std::string lattice =
+      "  lattice: {models: [a, b], prompts: p, tokens: 1, threads: [1], pins: q, agreement: "
+      "bitwise, ";
+  const std::vector<std::string> kinds = {"liveness", "greedy_contrast", "memory_two_way",
+                                          "lattice"};
+  const auto text = [&](const std::string& rest) {
+    Parts with = parts;
+    with.evidence += lattice + rest + "}\n";
+    with.cells +=
+        "  lattice: {default: required, FG_A: {not_applicable: x}, FG_B: {shared_with: default}}\n";
+    return with.Text();
+  };
+  const Matrix matrix = Loaded(text("only: [x, y], distinct_paths: {a: 20, b: 2}"), kinds);
+  EXPECT_EQ(matrix.FindEvidence("lattice")->fields["distinct_paths"],
+            (fg::Json{{"a", 20}, {"b", 2}}));
+  EXPECT_EQ(matrix.FindEvidence("lattice")->fields["only"], (fg::Json{"x", "y"}));
+  const auto refused = [&](const std::string& rest) {
+    const auto wrong = Matrix::Parse(text(rest), "m.yaml", kinds);
+    EXPECT_FALSE(wrong.ok()) << rest;
+    const std::string message = wrong.ok() ? "" : wrong.status().message();
+    return message.substr(0, message.find('\n'));
+  };
+  EXPECT_EQ(refused("distinct_paths: {a: 20}"),
+            "m.yaml:25:111: evidence.lattice.distinct_paths says nothing of b");
+  EXPECT_EQ(refused("distinct_paths: {a: 20, b: 2, c: 3}"),
+            "m.yaml:25:125: unknown model 'c' in evidence.lattice.distinct_paths");
+  EXPECT_EQ(refused("distinct_paths: {a: 0, b: 2}"),
+            "m.yaml:25:115: evidence.lattice.distinct_paths.a must be at least 1");
+  EXPECT_EQ(refused("distinct_paths: {a: 1, b: 2}, only: []"),
+            "m.yaml:25:131: evidence.lattice.only must not be empty");
 }
 
 }  // namespace

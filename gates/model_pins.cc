@@ -142,4 +142,32 @@ PinsComparison CompareWithPins(const std::vector<Stream>& streams,
   return result;
 }
 
+std::optional<std::string> TopLogitsFault(const std::vector<Stream>& streams,
+                                          const std::vector<std::string>& labels,
+                                          const ModelPins& pins, int64_t* compared) {
+  const double tolerance = pins.tolerances.at(PinnedPath(labels));
+  for (const Stream& stream : streams) {
+    const PromptPins* pinned = pins.Find(stream.prompt);
+    if (pinned == nullptr) continue;
+    const size_t steps = std::min(stream.tokens.size(), pinned->tokens.size());
+    for (size_t step = 0; step < steps; ++step) {
+      for (size_t i = 0; i < 2; ++i) {
+        const int64_t token = stream.top_tokens[step][i];
+        const bool known = token >= 0 && token < pinned->vocabulary;
+        const double exact = known ? pinned->logits[step * static_cast<size_t>(pinned->vocabulary) +
+                                                    static_cast<size_t>(token)]
+                                   : std::nan("");
+        const double got = stream.top[step][i];
+        ++*compared;
+        if (std::abs(got - exact) <= tolerance) continue;  // a NaN is never inside
+        return fmt::format(
+            "prompt '{}', step {}: logit {} is {:.6g}, float64 has {:.6g}; tolerance {:.6g}",
+            stream.prompt, step, token, got, exact, tolerance);
+      }
+      if (stream.tokens[step] != pinned->tokens[step]) break;  // other tokens, other logits
+    }
+  }
+  return std::nullopt;
+}
+
 }  // namespace flipgate

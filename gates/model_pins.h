@@ -50,4 +50,11 @@ struct PinsComparison {
 PinsComparison CompareWithPins(const std::vector<Stream>& streams,
                                const std::vector<std::string>& labels, const ModelPins& pins);
 
+// The two highest logits of each step against the oracle's, as long as a stream keeps to its
+// tokens: the first that lies beyond the tolerance, or is no number. Counts the logits held into
+// *compared.
+std::optional<std::string> TopLogitsFault(const std::vector<Stream>& streams,
+                                          const std::vector<std::string>& labels,
+                                          const ModelPins& pins, int64_t* compared);
+
 }  // namespace flipgate

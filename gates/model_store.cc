@@ -33,21 +33,47 @@ fg::Result<std::string> ModelStore::Path(const std::string& model) {
   return path;
 }
 
-fg::Status ModelStore::Quantize(const std::string& from, const std::string& to,
-                                const std::string& mix) const {
+fg::Status ModelStore::RunEngine(const std::vector<std::string>& words,
+                                 const std::string& what) const {
   fg::ProcessSpec spec;
   spec.argv = engine_;
-  for (const std::string& word : {std::string("quantize"), from, to, mix})
-    spec.argv.push_back(word);
+  spec.argv.insert(spec.argv.end(), words.begin(), words.end());
   spec.environment = environment_;
   fg::RunProcessOptions options;
   options.timeout = kQuantizeLimit;
   FG_ASSIGN_OR_RETURN(const fg::ProcessOutput output, fg::RunProcess(spec, options));
   if (output.exit.ok() && !output.timed_out) return fg::Status::Ok();
   return fg::Status(fg::ErrorKind::kIo,
-                    fmt::format("quantize {} to {} failed: {}; it said: {}", from, mix,
+                    fmt::format("{} failed: {}; it said: {}", what,
                                 output.timed_out ? "no end within 10 minutes" : output.exit.Text(),
                                 output.err.empty() ? "nothing" : output.err));
+}
+
+fg::Result<std::string> ModelStore::MakeDequantized(const std::string& source) {
+  const auto known = ready_.find(source);
+  std::string from;
+  if (known != ready_.end()) {
+    from = known->second;
+  } else {
+    FG_ASSIGN_OR_RETURN(from, Make(source));
+    ready_[source] = from;
+  }
+  const std::string to = from.substr(0, from.size() - std::string(".gguf").size()) + ".f32.gguf";
+  if (!std::filesystem::exists(to)) {
+    FG_RETURN_IF_ERROR(RunEngine({"quantize", from, to, "f32"}, "quantize " + from + " to f32"));
+  }
+  return to;
+}
+
+fg::Status ModelStore::MakeVariant(const ModelSpec& spec, const std::string& path) const {
+  if (spec.synthetic()) {
+    return RunEngine(
+        {"synth", spec.shape, path, "--mix", spec.quantize, "--seed", std::to_string(spec.seed)},
+        fmt::format("synth {} as {}", spec.shape, spec.quantize));
+  }
+  const std::string source = project_.Path(spec.from);
+  return RunEngine({"quantize", source, path, spec.quantize},
+                   fmt::format("quantize {} to {}", source, spec.quantize));
 }
 
 // Called with the lock held: two cells never make the same file at once. Another process may; each
@@ -56,18 +82,7 @@ fg::Result<std::string> ModelStore::Make(const std::string& model) {
   const std::string folder = project_.Path(project_.cache) + "/models";
   FG_RETURN_IF_ERROR(fg::MakeFolders(folder));
   if (model.ends_with(kDequantized)) {
-    const std::string source = model.substr(0, model.size() - std::string(kDequantized).size());
-    const auto known = ready_.find(source);
-    std::string from;
-    if (known != ready_.end()) {
-      from = known->second;
-    } else {
-      FG_ASSIGN_OR_RETURN(from, Make(source));
-      ready_[source] = from;
-    }
-    const std::string to = from.substr(0, from.size() - std::string(".gguf").size()) + ".f32.gguf";
-    if (!std::filesystem::exists(to)) FG_RETURN_IF_ERROR(Quantize(from, to, "f32"));
-    return to;
+    return MakeDequantized(model.substr(0, model.size() - std::string(kDequantized).size()));
   }
   const ModelSpec* spec = matrix_.FindModel(model);
   if (spec == nullptr) {
@@ -76,22 +91,22 @@ fg::Result<std::string> ModelStore::Make(const std::string& model) {
     return fg::Status(fg::ErrorKind::kUsage,
                       "unknown model '" + model + "'" + fg::DidYouMean(model, names));
   }
-  const std::string source = project_.Path(spec->from);
-  if (!std::filesystem::exists(source)) {
+  if (!spec->synthetic() && !std::filesystem::exists(project_.Path(spec->from))) {
     return fg::Status(
         fg::ErrorKind::kIo,
         fmt::format("model '{}': {} is missing; the matrix names it as 'from'", model, spec->from));
   }
   const std::string path = fmt::format("{}/{}-{}.gguf", folder, model, spec->sha256.substr(0, 16));
-  if (!std::filesystem::exists(path)) FG_RETURN_IF_ERROR(Quantize(source, path, spec->quantize));
+  if (!std::filesystem::exists(path)) FG_RETURN_IF_ERROR(MakeVariant(*spec, path));
   FG_ASSIGN_OR_RETURN(const std::string sum, fg::Sha256File(path));
   if (sum == spec->sha256) return path;
   std::filesystem::remove(path);
+  const char* command = spec->synthetic() ? "synth" : "quantize";
   return fg::Status(
       fg::ErrorKind::kUsage,
-      fmt::format("model '{}': quantize {} of {} gave sha256 {}, the matrix pins {}; if the "
-                  "change of quantize is meant, pin the new sum and the oracle's values with it",
-                  model, spec->quantize, spec->from, sum, spec->sha256));
+      fmt::format("model '{}': {} {} of {} gave sha256 {}, the matrix pins {}; if the "
+                  "change of {} is meant, pin the new sum and the oracle's values with it",
+                  model, command, spec->quantize, spec->Source(), sum, spec->sha256, command));
 }
 
 }  // namespace flipgate

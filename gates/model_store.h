@@ -1,5 +1,5 @@
-// Model variants on disk: made once by head's `quantize`, kept by content, checked against the sums
-// that the matrix pins.
+// Model variants on disk: made once by head's `quantize` or `synth`, kept by content, checked
+// against the sums that the matrix pins.
 #pragma once
 
 #include <map>
@@ -22,12 +22,15 @@ class ModelStore {
   // Absolute path of the variant, made where it is missing. "NAME@f32" is NAME with its weights
   // dequantized to f32, not pinned by itself for it follows from NAME. kUsage: an unknown model, or
   // a sum that is not the pinned one (names both and says what to do); kIo: the source is missing,
-  // quantize failed.
+  // quantize or synth failed.
   fg::Result<std::string> Path(const std::string& model);
 
  private:
   fg::Result<std::string> Make(const std::string& model);
-  fg::Status Quantize(const std::string& from, const std::string& to, const std::string& mix) const;
+  fg::Result<std::string> MakeDequantized(const std::string& source);
+  fg::Status MakeVariant(const ModelSpec& spec, const std::string& path) const;
+  // Runs head's engine with `words`; kIo with what it said where it fails.
+  fg::Status RunEngine(const std::vector<std::string>& words, const std::string& what) const;
 
   const Project& project_;
   const Matrix& matrix_;

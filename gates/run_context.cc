@@ -20,7 +20,9 @@ std::vector<HelloGate> HelloGates(const fg::Json& hello) {
   std::vector<HelloGate> gates;
   for (const fg::Json& entry : hello.value("gates", fg::Json::array())) {
     gates.push_back({entry.value("name", ""), entry.value("stage", ""), entry.value("bits", ""),
-                     entry.value("value", ""), entry.value("needs", std::vector<std::string>{})});
+                     entry.value("value", ""), entry.value("needs", std::vector<std::string>{}),
+                     entry.value("kind", "switch"),
+                     entry.value("modes", std::vector<std::string>{})});
   }
   return gates;
 }

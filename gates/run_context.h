@@ -26,6 +26,8 @@ const char* ArmName(Arm arm);  // "head", "snapshot"
 struct HelloGate {
   std::string name, stage, bits, value;
   std::vector<std::string> needs;
+  std::string kind = "switch";     // or "mode"
+  std::vector<std::string> modes;  // of a mode gate
 };
 std::vector<HelloGate> HelloGates(const fg::Json& hello);
 

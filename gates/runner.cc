@@ -91,6 +91,20 @@ Result<Json> Hello(EnginePool& pool, Arm arm, const std::string& fault) {
   return lease->engine().hello;
 }
 
+// A mode that no setting names would never be walked.
+Status CheckModes(const GateSpec& spec, const HelloGate& gate) {
+  for (const std::string& mode : gate.modes) {
+    const bool named = std::any_of(spec.set.begin(), spec.set.end(),
+                                   [&](const auto& setting) { return setting.second == mode; });
+    if (named) continue;
+    return Status(
+        ErrorKind::kUsage,
+        fmt::format("gate '{}' has mode {} by head's hello, which the matrix does not set",
+                    spec.name, mode));
+  }
+  return Status::Ok();
+}
+
 // The matrix and the engine must speak of the same gates.
 Status CheckGates(const Matrix& matrix, const std::vector<HelloGate>& gates) {
   std::vector<std::string> known;
@@ -115,6 +129,7 @@ Status CheckGates(const Matrix& matrix, const std::vector<HelloGate>& gates) {
                     fmt::format("gate '{}' has bits: {} by the matrix, but {} by head's hello",
                                 spec.name, spec.same_bits ? "same" : "other", gate->bits));
     }
+    FG_RETURN_IF_ERROR(CheckModes(spec, *gate));
   }
   for (const HelloGate& gate : gates) {
     if (matrix.FindGate(gate.name) == nullptr) {
@@ -125,23 +140,37 @@ Status CheckGates(const Matrix& matrix, const std::vector<HelloGate>& gates) {
   return Status::Ok();
 }
 
+// What one hello must resolve a setting to.
+Status CheckResolved(const HelloGate& told, const std::string& setting, const std::string& text) {
+  const bool right =
+      told.kind == "mode" ? told.value == text : (told.value == "0") == (setting == "off");
+  if (right) return Status::Ok();
+  return Status(
+      ErrorKind::kUsage,
+      fmt::format("gate '{0}': the matrix calls {0}={1} {2}, but head resolves it to '{3}'",
+                  told.name, text, setting, told.value));
+}
+
 // What the matrix calls on and off must be that to head: a setting that says otherwise would hold a
-// path against itself.
+// path against itself. One process a round: the first setting of each gate, then the second, ...
 Status CheckSettings(EnginePool& pool, const Matrix& matrix) {
-  for (const GateSpec& gate : matrix.gates()) {
-    for (const auto& [setting, text] : gate.set) {
-      EngineKey key{ArmName(Arm::kHead), {{"FG_THREADS", "1"}, {gate.name, text}}, ""};
-      Asked failure;
-      auto lease = pool.Fresh(key, fg::After(kStartLimit), &failure);
-      if (!lease.ok()) return Status(ErrorKind::kIo, lease.status().message());
-      for (const HelloGate& told : HelloGates(lease->engine().hello)) {
-        const bool off = told.value == "0";
-        if (told.name != gate.name || off == (setting == "off")) continue;
-        return Status(
-            ErrorKind::kUsage,
-            fmt::format("gate '{0}': the matrix calls {0}={1} {2}, but head resolves it to '{3}'",
-                        gate.name, text, setting, told.value));
-      }
+  size_t rounds = 0;
+  for (const GateSpec& gate : matrix.gates()) rounds = std::max(rounds, gate.set.size());
+  for (size_t round = 0; round < rounds; ++round) {
+    std::map<std::string, std::pair<std::string, std::string>> meant;  // gate -> setting, text
+    EngineKey key{ArmName(Arm::kHead), {{"FG_THREADS", "1"}}, ""};
+    for (const GateSpec& gate : matrix.gates()) {
+      const auto setting = std::next(
+          gate.set.begin(), static_cast<std::ptrdiff_t>(std::min(round, gate.set.size() - 1)));
+      meant[gate.name] = *setting;
+      key.variables[gate.name] = setting->second;
+    }
+    Asked failure;
+    auto lease = pool.Fresh(key, fg::After(kStartLimit), &failure);
+    if (!lease.ok()) return Status(ErrorKind::kIo, lease.status().message());
+    for (const HelloGate& told : HelloGates(lease->engine().hello)) {
+      const auto& [setting, text] = meant.at(told.name);
+      FG_RETURN_IF_ERROR(CheckResolved(told, setting, text));
     }
   }
   return Status::Ok();

@@ -16,17 +16,21 @@ using fg::Json;
 using fg::Result;
 using fg::Status;
 
-Result<Stream> CollectOne(CellEngine& engine, const Prompt& prompt, const StreamOptions& options) {
-  Json request = {{"request", "generate"},
-                  {"session", prompt.name},
-                  {"prompt", prompt.text},
-                  {"max_tokens", options.tokens},
-                  {"top", 2},
-                  {"stop_at_eos", false}};
-  if (options.rows_per_forward > 0) request["rows_per_forward"] = options.rows_per_forward;
+std::string StepText(const Stream& stream, size_t step) {
+  if (step >= stream.tokens.size()) return "nothing";
+  return fmt::format("token {} (margin {:.6g})", stream.tokens[step],
+                     stream.top[step][0] - stream.top[step][1]);
+}
+
+}  // namespace
+
+Result<Stream> AskStream(CellEngine& engine, const std::string& prompt, Json request) {
+  request["request"] = "generate";
+  request["top"] = 2;
+  request["stop_at_eos"] = false;
   FG_ASSIGN_OR_RETURN(const Json answer, engine.Ask(request));
   Stream stream;
-  stream.prompt = prompt.name;
+  stream.prompt = prompt;
   fg::JsonFields fields(answer, "generate");
   const Json* prompt_tokens = fields.RequiredArray("prompt_tokens");
   const Json* tokens = fields.RequiredArray("tokens");
@@ -47,19 +51,11 @@ Result<Stream> CollectOne(CellEngine& engine, const Prompt& prompt, const Stream
   const size_t steps = stream.tokens.size();
   if (steps == 0 || stream.digests.size() != steps || stream.top.size() != steps) {
     return engine.BadAnswer(
-        fmt::format("generate for prompt '{}' gave {} tokens, {} digests, {} top entries",
-                    prompt.name, steps, stream.digests.size(), stream.top.size()));
+        fmt::format("generate for prompt '{}' gave {} tokens, {} digests, {} top entries", prompt,
+                    steps, stream.digests.size(), stream.top.size()));
   }
   return stream;
 }
-
-std::string StepText(const Stream& stream, size_t step) {
-  if (step >= stream.tokens.size()) return "nothing";
-  return fmt::format("token {} (margin {:.6g})", stream.tokens[step],
-                     stream.top[step][0] - stream.top[step][1]);
-}
-
-}  // namespace
 
 Result<std::vector<Prompt>> LoadPrompts(const Project& project, const std::string& folder) {
   namespace fs = std::filesystem;
@@ -80,7 +76,10 @@ Result<std::vector<Stream>> CollectStreams(CellEngine& engine, const std::vector
                                            const StreamOptions& options) {
   std::vector<Stream> streams;
   for (const Prompt& prompt : prompts) {
-    FG_ASSIGN_OR_RETURN(Stream stream, CollectOne(engine, prompt, options));
+    Json request = {
+        {"session", prompt.name}, {"prompt", prompt.text}, {"max_tokens", options.tokens}};
+    if (options.rows_per_forward > 0) request["rows_per_forward"] = options.rows_per_forward;
+    FG_ASSIGN_OR_RETURN(Stream stream, AskStream(engine, prompt.name, std::move(request)));
     streams.push_back(std::move(stream));
   }
   return streams;

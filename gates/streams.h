@@ -31,9 +31,13 @@ struct StreamOptions {
   int64_t rows_per_forward = 0;  // 0: the engine's batch
 };
 
-// One stream a prompt, each in a session of its own. A stream without any token is an error of the
+// One `generate` of at least one token, its stream called `prompt`. `request` holds session, prompt
+// or tokens, max_tokens and what else it wants. A stream without any token is an error of the
 // engine
 // (`protocol`).
+fg::Result<Stream> AskStream(CellEngine& engine, const std::string& prompt, fg::Json request);
+
+// One stream a prompt, each in a session of its own.
 fg::Result<std::vector<Stream>> CollectStreams(CellEngine& engine,
                                                const std::vector<Prompt>& prompts,
                                                const StreamOptions& options);

@@ -19,7 +19,7 @@ inline constexpr const char* kSmallMatrix =
     "evidence:\n"
     "  parity: {models: [a, b], ops: o, pins: p, agreement: {ops: bitwise, logits: near}}\n"
     "  lattice: {models: [a], prompts: p, tokens: 4, threads: [1, 2], pins: q, agreement: "
-    "bitwise}\n"
+    "bitwise, distinct_paths: {a: 1}}\n"
     "cells:\n"
     "  parity: {default: required, FG_A: required, FG_B: {required: [a]}}\n"
     "  lattice: {default: required, FG_A: {not_applicable: its bits differ}, FG_B: {shared_with: "

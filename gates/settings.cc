@@ -1,0 +1,34 @@
+#include "gates/settings.h"
+
+namespace flipgate {
+namespace {
+
+// The gate's settings beside `off`, each with its needs on.
+void AddOnSettings(const RunContext& context, const GateSpec& gate,
+                   std::vector<Setting>* settings) {
+  settings->push_back({gate.name + " opted in", context.OptIn(gate)});
+  for (const auto& [setting, text] : gate.set) {
+    if (setting == "on" || setting == "off") continue;
+    Variables variables = context.OptIn(gate);
+    variables[gate.name] = text;
+    settings->push_back({gate.name + "=" + text, variables});
+  }
+}
+
+}  // namespace
+
+std::vector<Setting> SettingsOfRow(const RunContext& context) {
+  std::vector<Setting> settings;
+  if (const GateSpec* row = context.gate(); row != nullptr) {
+    Variables off = context.OptIn(*row);
+    off[row->name] = row->set.at("off");
+    settings.push_back({row->name + " off", off});
+    AddOnSettings(context, *row, &settings);
+    return settings;
+  }
+  settings = {{"nothing set", {}}, {"all off", context.Explicit({})}};
+  for (const GateSpec& gate : context.matrix().gates()) AddOnSettings(context, gate, &settings);
+  return settings;
+}
+
+}  // namespace flipgate
