@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "kernels/cpu/gemm_avx2.h"
+#include "kernels/cpu/gemm_avx512.h"
 #include "kernels/formats/half.h"
 
 namespace fg {
@@ -137,18 +138,27 @@ void RoundRowsToF16(CpuLevel level, const float* x, int64_t ldx, int64_t rows, i
 
 void GemmF16(CpuLevel level, const uint16_t* w, const uint16_t* a, const int32_t* exponents,
              int64_t rows, int64_t k, const float* bias, Range outs, float* y, int64_t ldy) {
+  if (level >= CpuLevel::kAvx512) {
+    return avx512::GemmF16(w, a, exponents, rows, k, bias, outs, y, ldy);
+  }
   if (level >= CpuLevel::kAvx2) return avx2::GemmF16(w, a, exponents, rows, k, bias, outs, y, ldy);
   MultiplyF16Rows(Product<F16Weight>{w, exponents, k, bias, outs, y, ldy}, a, rows);
 }
 
 void GemmBF16(CpuLevel level, const uint16_t* w, const uint16_t* a, const int32_t* exponents,
               int64_t rows, int64_t k, const float* bias, Range outs, float* y, int64_t ldy) {
+  if (level >= CpuLevel::kAvx512) {
+    return avx512::GemmBF16(w, a, exponents, rows, k, bias, outs, y, ldy);
+  }
   if (level >= CpuLevel::kAvx2) return avx2::GemmBF16(w, a, exponents, rows, k, bias, outs, y, ldy);
   MultiplyF16Rows(Product<BF16Weight>{w, exponents, k, bias, outs, y, ldy}, a, rows);
 }
 
 void GemmF32(CpuLevel level, const float* w, const float* x, int64_t ldx, int64_t rows, int64_t k,
              const float* bias, Range outs, float* y, int64_t ldy) {
+  if (level >= CpuLevel::kAvx512) {
+    return avx512::GemmF32(w, x, ldx, rows, k, bias, outs, y, ldy);
+  }
   if (level >= CpuLevel::kAvx2) return avx2::GemmF32(w, x, ldx, rows, k, bias, outs, y, ldy);
   const Product<F32Weight> product{w, nullptr, k, bias, outs, y, ldy};
   for (int64_t r0 = 0; r0 < rows; r0 += kBlockRows) {

@@ -156,20 +156,8 @@ struct Q6_K {
       low[g] = SumsOf4(l[0], l[1], l[2], l[3]);
       high[g] = SumsOf4(h[0], h[1], h[2], h[3]);
     }
-    Transpose128(low, sums);
-    Transpose128(high, sums + 4);
-  }
-
-  // 128-bit lane j of z[i] becomes lane i of out[j].
-  static void Transpose128(const __m512i z[4], __m512i out[4]) {
-    const __m512i a = _mm512_shuffle_i32x4(z[0], z[1], 0x88);
-    const __m512i b = _mm512_shuffle_i32x4(z[0], z[1], 0xDD);
-    const __m512i c = _mm512_shuffle_i32x4(z[2], z[3], 0x88);
-    const __m512i d = _mm512_shuffle_i32x4(z[2], z[3], 0xDD);
-    out[0] = _mm512_shuffle_i32x4(a, c, 0x88);
-    out[1] = _mm512_shuffle_i32x4(b, d, 0x88);
-    out[2] = _mm512_shuffle_i32x4(a, c, 0xDD);
-    out[3] = _mm512_shuffle_i32x4(b, d, 0xDD);
+    TransposeLanes(low, sums);
+    TransposeLanes(high, sums + 4);
   }
 
   // Chunk c of four: scales in bytes 2 (c % 2) and the next of `scales`. The sums and their

@@ -123,6 +123,18 @@ inline void TransposeIn128(__m512i v[4]) {
   v[3] = _mm512_unpackhi_epi64(b, d);
 }
 
+// 128-bit lane j of z[i] becomes lane i of out[j].
+inline void TransposeLanes(const __m512i z[4], __m512i out[4]) {
+  const __m512i a = _mm512_shuffle_i32x4(z[0], z[1], 0x88);
+  const __m512i b = _mm512_shuffle_i32x4(z[0], z[1], 0xDD);
+  const __m512i c = _mm512_shuffle_i32x4(z[2], z[3], 0x88);
+  const __m512i d = _mm512_shuffle_i32x4(z[2], z[3], 0xDD);
+  out[0] = _mm512_shuffle_i32x4(a, c, 0x88);
+  out[1] = _mm512_shuffle_i32x4(b, d, 0x88);
+  out[2] = _mm512_shuffle_i32x4(a, c, 0xDD);
+  out[3] = _mm512_shuffle_i32x4(b, d, 0xDD);
+}
+
 // Both i16 sums of a chunk in every 32-bit lane.
 inline __m512i RepeatSums(const ActivationChunk& a) {
   int sums;
