@@ -112,6 +112,13 @@ TEST_P(GemmTypes, EveryNumberOfRowsAndOutputs) {
       ExpectAllAgree(p, p.bias.data());
     }
   }
+  // Every remainder of a tile of 12 rows, and panels of 32 outputs with one over and one short.
+  for (const int64_t rows : {1, 3, 12, 13, 21, 23, 24, 31}) {
+    for (const int64_t out : {31, 32, 33, 47, 64, 65}) {
+      const Problem p(GetParam(), rows, 40, out);
+      ExpectAllAgree(p, p.bias.data());
+    }
+  }
   for (const int64_t rows : {63, 64, 65, 95, 96, 97, 130, 200}) {
     const Problem p(GetParam(), rows, 130, 33);
     ExpectAllAgree(p, p.bias.data());
@@ -119,12 +126,12 @@ TEST_P(GemmTypes, EveryNumberOfRowsAndOutputs) {
 }
 
 TEST_P(GemmTypes, APartOfTheOutputsIsAllThatIsWritten) {
-  const Problem p(GetParam(), 7, 300, 40);
+  const Problem p(GetParam(), 7, 300, 70);
   const std::vector<float> contract = p.Contract(p.bias.data());
-  constexpr int64_t kLdy = 45;
+  constexpr int64_t kLdy = 75;
   for (const CpuLevel level : SupportedCpuLevels()) {
     for (const Range outs : {Range{0, 1}, Range{0, 7}, Range{3, 20}, Range{16, 40}, Range{39, 40},
-                             Range{5, 37}, Range{8, 8}}) {
+                             Range{5, 37}, Range{8, 8}, Range{1, 34}, Range{6, 70}}) {
       GuardedBuffer<float> y(p.rows * kLdy);
       p.Run(level, p.bias.data(), outs, y.data(), kLdy);
       EXPECT_TRUE(y.GuardsIntact());
