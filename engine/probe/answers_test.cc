@@ -57,6 +57,14 @@ TEST(Answers, BuildSaysWhatItIsGiven) {
       "toolchain": {"compiler": "GNU 12", "flags": "-O3", "toolkit": "", "architectures": []}})"));
 }
 
+TEST(Answers, LoadSaysPlanesAndTheMode) {
+  const LoadReport report = {{{"scales", "q4_K", "FG_MMQ_Q4K_DSC", 30, 1187840}}, true, 2, 1};
+  EXPECT_EQ(PlanesJson(report), Json::parse(R"([{"plane": "scales", "type": "q4_K",
+      "gate": "FG_MMQ_Q4K_DSC", "weights": 30, "bytes": 1187840}])"));
+  EXPECT_EQ(FuseModeJson(report), Json::parse(R"({"asked": "2", "mode": "1"})"));
+  EXPECT_EQ(PlanesJson({}), Json::array());
+}
+
 TEST(Answers, LedgerSaysEveryCount) {
   Ledger ledger;
   ledger.CountForward(Phase::kPrefill);

@@ -4,12 +4,8 @@
 
 #include <cmath>
 #include <cstring>
-#include <filesystem>
-#include <random>
 
-#include "base/file.h"
-#include "base/sha256.h"
-#include "base/testing/temp_dir.h"
+#include "engine/probe/op_testing.h"
 #include "kernels/cpu/exp.h"
 #include "kernels/formats/blocks.h"
 #include "kernels/formats/encode.h"
@@ -17,73 +13,6 @@
 
 namespace fg {
 namespace {
-
-class Op : public testing::Test {
- protected:
-  void SetUp() override {
-    folder_ = fg::ProcessTempDir() + "fg_op_" +
-              testing::UnitTest::GetInstance()->current_test_info()->name();
-    std::filesystem::remove_all(folder_);
-    ASSERT_TRUE(MakeFolders(folder_).ok());
-  }
-  void TearDown() override { std::filesystem::remove_all(folder_); }
-
-  template <typename T>
-  void Put(const std::string& name, const std::string& dtype, std::vector<int64_t> shape,
-           const std::vector<T>& values) {
-    const std::string path = folder_ + "/" + name + ".bin";
-    ASSERT_TRUE(WriteFileAtomic(
-                    path, {reinterpret_cast<const char*>(values.data()), values.size() * sizeof(T)})
-                    .ok());
-    request_.inputs[name] = {path, dtype, std::move(shape)};
-  }
-  Result<Json> Run(const std::string& op, std::vector<std::string> environment = {}) {
-    request_.op = op;
-    request_.out = folder_ + "/out";
-    const auto gates = Gates::FromEnvironment(environment, "cpu", &ledger_);
-    EXPECT_TRUE(gates.ok());
-    return RunOp(request_, *gates, &ledger_);
-  }
-  std::string Error(const std::string& op) {
-    const auto answer = Run(op);
-    if (answer.ok()) return "";
-    EXPECT_EQ(answer.status().kind(), ErrorKind::kUsage) << answer.status().message();
-    return answer.status().message();
-  }
-  // The f32 values of the answer's y, whose digest must be the file's.
-  std::vector<float> Values(const Result<Json>& answer, const std::string& name = "y") {
-    EXPECT_TRUE(answer.ok()) << answer.status().message();
-    if (!answer.ok()) return {};
-    const Json& output = (*answer)["outputs"][name];
-    const auto bytes = ReadFile(output["file"]);
-    EXPECT_TRUE(bytes.ok());
-    EXPECT_EQ(output["digest"], Sha256Hex(*bytes));
-    std::vector<float> values(bytes->size() / sizeof(float));
-    std::memcpy(values.data(), bytes->data(), bytes->size());
-    return values;
-  }
-  static std::string Label(const Result<Json>& answer) {
-    EXPECT_TRUE(answer.ok()) << answer.status().message();
-    if (!answer.ok()) return "";
-    const Json& labels = (*answer)["labels"];
-    EXPECT_EQ(labels.size(), 1u);
-    return labels[0]["phase"].get<std::string>() + " " + labels[0]["op"].get<std::string>() + " " +
-           labels[0]["label"].get<std::string>() + " " + labels[0]["count"].dump();
-  }
-
-  std::string folder_;
-  OpRequest request_;
-  Ledger ledger_;
-};
-
-std::vector<float> Random(size_t count, uint64_t seed) {
-  std::mt19937_64 random(seed);
-  std::vector<float> values(count);
-  for (float& value : values) {
-    value = static_cast<float>(static_cast<double>(random() >> 11) * 0x1p-52 - 1);
-  }
-  return values;
-}
 
 TEST_F(Op, ExpIsTheEnginesOwn) {
   const std::vector<float> x = {0.0f, -1.5f, 3.0f, -200.0f, 200.0f, std::nanf("")};
@@ -135,17 +64,24 @@ TEST_F(Op, MatmulTakesThePathOfTheGates) {
   const std::vector<std::string> raw = {"FG_MMQ=1", "FG_MMQ_RAW=1", "FG_MMQ_RAW_NB=0"};
   const std::vector<std::string> nibble = {"FG_MMQ=1", "FG_MMQ_RAW=1", "FG_MMQ_RAW_NB=1"};
   const auto f16_path = Run("matmul", off);
-  EXPECT_EQ(Label(f16_path), "prefill matmul gemm.f16.q4_K 1");
+  EXPECT_EQ(Labels(f16_path), "prefill matmul gemm.f16.q4_K 1, prefill prepass prepass.f16 1");
   const std::vector<float> f16_values = Values(f16_path);
   const auto generic_path = Run("matmul", generic);
-  EXPECT_EQ(Label(generic_path), "prefill matmul mmq.q4_K.generic 1");
+  const std::string prepass = ", prefill prepass prepass.rows 1";
+  EXPECT_EQ(Labels(generic_path), "prefill matmul mmq.q4_K.generic 1" + prepass);
   const std::vector<float> int8_values = Values(generic_path);
   const auto raw_path = Run("matmul", raw);
-  EXPECT_EQ(Label(raw_path), "prefill matmul mmq.q4_K.raw 1");
+  EXPECT_EQ(Labels(raw_path), "prefill matmul mmq.q4_K.raw 1" + prepass);
   EXPECT_EQ(Values(raw_path), int8_values);
   const auto nibble_path = Run("matmul", nibble);
-  EXPECT_EQ(Label(nibble_path), "prefill matmul mmq.q4_K.nb 1");
+  EXPECT_EQ(Labels(nibble_path), "prefill matmul mmq.q4_K.nb 1" + prepass);
   EXPECT_EQ(Values(nibble_path), int8_values);
+  std::vector<std::string> full = nibble;
+  full.insert(full.end(), {"FG_MMQ_A_TRANSPOSE=1", "FG_MMQ_Q4K_DSC=1"});
+  const auto full_path = Run("matmul", full);
+  EXPECT_EQ(Labels(full_path),
+            "prefill matmul mmq.q4_K.nb.bt.dsc 1, prefill prepass prepass.tiles 1");
+  EXPECT_EQ(Values(full_path), int8_values);
   ASSERT_EQ(int8_values.size(), f16_values.size());
   EXPECT_NE(int8_values, f16_values);
   for (size_t i = 0; i < f16_values.size(); ++i) EXPECT_NEAR(int8_values[i], f16_values[i], 0.3);
@@ -286,7 +222,8 @@ TEST_F(Op, AMissingFileNamesItself) {
 
 TEST(OpNames, AreThoseOfTheProtocol) {
   EXPECT_EQ(OpNames(), (std::vector<std::string>{"quantize_rows", "matmul", "rms_norm", "swiglu",
-                                                 "rope", "attention", "exp"}));
+                                                 "rope", "attention", "exp", "quantize_tiles",
+                                                 "rms_norm_tiles", "swiglu_tiles", "forward"}));
 }
 
 }  // namespace

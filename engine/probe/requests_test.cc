@@ -186,6 +186,20 @@ TEST(Requests, Op) {
             "op.params.a: must be a finite number, is a string");
 }
 
+TEST(Requests, OpForwardMayBreakAPromise) {
+  const std::string start = R"({"op": "forward", "inputs": {}, "out": "f", "violate": )";
+  EXPECT_EQ(ReadOp(Parsed(start + "\"dead_write\"}"))->violation, Violation::kDeadWrite);
+  EXPECT_EQ(ReadOp(Parsed(start + "\"stale_plane\"}"))->violation, Violation::kStalePlane);
+  EXPECT_EQ(ReadOp(Parsed(R"({"op": "forward", "inputs": {}, "out": "f"})"))->violation,
+            Violation::kNone);
+  EXPECT_EQ(Error(ReadOp, (start + "\"stale_plan\"}").c_str()),
+            "op.violate: unknown violation 'stale_plan'; did you mean 'stale_plane'?");
+  EXPECT_EQ(Error(ReadOp, (start + "1}").c_str()),
+            "op.violate: must be a string, is a whole number");
+  EXPECT_EQ(Error(ReadOp, R"({"op": "exp", "inputs": {}, "out": "f", "violate": "dead_write"})"),
+            "op.violate: is for the operation 'forward' alone");
+}
+
 TEST(Requests, RequestsWithoutFieldsTakeNone) {
   EXPECT_TRUE(ReadNoFields(Parsed(R"({"id": 1, "request": "hello"})"), "hello").ok());
   EXPECT_EQ(

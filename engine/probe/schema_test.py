@@ -17,6 +17,10 @@ sys.path.insert(0, str(ROOT / "fixtures" / "oracle"))
 import tiny_model  # noqa: E402
 
 
+FULL = {name: "1" for name in ("FG_MMQ_RAW", "FG_MMQ_RAW_NB", "FG_MMQ_A_TRANSPOSE", "FG_MMQ_Q6K_NB", "FG_MMQ_Q6K_EXP",
+                               "FG_MMQ_Q4K_DSC")} | {"FG_MMQ_A_FUSE": "2"}
+
+
 def load_schema(name):
     schema = json.loads((ROOT / "docs" / "schema" / name).read_text())
     jsonschema.Draft7Validator.check_schema(schema)
@@ -51,6 +55,7 @@ class SchemaTest(unittest.TestCase):
         cls.here = pathlib.Path(cls.folder.name)
         tiny_model.write_tiny(cls.here / "tiny.gguf", "q4_K")
         (cls.here / "x.bin").write_bytes(struct.pack("<2f", 0.0, 1.0))
+        (cls.here / "tokens.bin").write_bytes(struct.pack("<16i", *range(16)))
 
     @classmethod
     def tearDownClass(cls):
@@ -58,6 +63,7 @@ class SchemaTest(unittest.TestCase):
 
     def good_requests(self):
         one = {"file": str(self.here / "x.bin"), "dtype": "f32", "shape": [2]}
+        tokens = {"file": str(self.here / "tokens.bin"), "dtype": "i32", "shape": [16]}
         return [
             {"request": "hello"},
             {"request": "memory"},
@@ -69,6 +75,8 @@ class SchemaTest(unittest.TestCase):
             {"request": "score", "tokens": [1, 2, 3], "first": 1, "out": str(self.here / "logits.bin")},
             {"request": "bench", "prefill": 16, "decode": 2, "context": 3, "repetitions": 2},
             {"request": "op", "op": "exp", "inputs": {"x": one}, "params": {}, "out": str(self.here)},
+            {"request": "op", "op": "forward", "inputs": {"tokens": tokens}, "params": {"wanted": 2},
+             "out": str(self.here)},
             {"request": "ledger"},
             {"request": "memory"},
             {"request": "reset"},
@@ -77,7 +85,7 @@ class SchemaTest(unittest.TestCase):
 
     def test_every_request_and_its_answer_fit(self):
         requests = [{"id": i, **request} for i, request in enumerate(self.good_requests())]
-        environment = {"FG_MMQ": "1", "FG_MQM": "off", "FG_FAULT": "nan_logits", "FG_CPU_LEVEL": "plain"}
+        environment = {"FG_MMQ": "1", "FG_MQM": "off", "FG_FAULT": "nan_logits", "FG_CPU_LEVEL": "plain", **FULL}
         answers = ask(requests, environment)
         self.assertEqual(len(answers), len(requests))
         for request, answer in zip(requests, answers):
@@ -89,7 +97,10 @@ class SchemaTest(unittest.TestCase):
         words = set(REQUEST["definitions"]["without_fields"]["properties"]["request"]["enum"])
         words |= {option["$ref"].rsplit("/", 1)[1] for option in REQUEST["oneOf"]} - {"without_fields"}
         self.assertEqual({request["request"] for request in requests}, words)
-        ledger = answers[8]
+        load = answers[2]
+        self.assertEqual(load["planes"][0]["plane"], "scales")
+        self.assertEqual(load["fuse_mode"]["asked"], "2")
+        ledger = answers[9]
         for part in ("dispatch", "gate_reads"):  # an empty list would hold nothing against the schema
             self.assertTrue(ledger[part], part)
         self.assertTrue(ledger["graphs"]["identities"])
@@ -114,6 +125,8 @@ class SchemaTest(unittest.TestCase):
             {"request": "op", "op": "expp", "inputs": {}, "out": "o"},
             {"request": "op", "op": "exp", "inputs": {"x": {"file": "f"}}, "out": "o"},
             {"request": "op", "op": "exp", "inputs": {}, "params": {"a": "b"}, "out": "o"},
+            {"request": "op", "op": "exp", "inputs": {}, "out": "o", "violate": "dead_write"},
+            {"request": "op", "op": "forward", "inputs": {}, "out": "o", "violate": "dead"},
         ]
         requests = [{"id": f"r{i}", **request} for i, request in enumerate(bad)] + [{"request": "hello"}]
         for request, answer in zip(requests, ask(requests), strict=True):

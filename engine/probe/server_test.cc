@@ -127,6 +127,7 @@ TEST_F(Server, LoadAnswersTheModelAndWorksOnce) {
   EXPECT_EQ(answer["model"]["tensors"], Json::parse(R"({"f32": 3})"));
   EXPECT_EQ(answer["nibble_family_only"], false);
   EXPECT_EQ(answer["planes"], Json::array());
+  EXPECT_EQ(answer["fuse_mode"], Json::parse(R"({"asked": "0", "mode": "0"})"));
   EXPECT_EQ(answer["degradations"], Json::parse(R"([{"from": "a", "to": "b", "reason": "c"}])"));
   EXPECT_EQ(answer["batch"], 8);
   EXPECT_EQ(answer["milliseconds"], 1.5);
@@ -280,6 +281,24 @@ TEST_F(Server, AfterADeviceErrorEverythingButFourRequestsAnswersIt) {
     const std::string line = std::string(R"({"id": 1, "request": ")") + word + "\"}";
     EXPECT_EQ(Ask(line)["ok"], true) << word;
   }
+}
+
+TEST_F(Server, OpForwardNeedsAModelAndNamesItselfInWhatItIsRefused) {
+  const std::string path = fg::ProcessTempDir() + "/fg_server_tokens.bin";
+  ASSERT_TRUE(WriteFileAtomic(path, std::string(16 * 4, '\0')).ok());
+  const std::string forward =
+      R"({"id": 1, "request": "op", "op": "forward", "params": {"wanted": 1}, "out": ")" +
+      fg::ProcessTempDir() + R"(/fg_server_out", "inputs": {"tokens": {"file": ")" + path +
+      R"(", "dtype": "i32", "shape": [16]}}})";
+  EXPECT_EQ(Error(forward),
+            "bad_request | op.forward | op.forward: no model is loaded; send 'load' first");
+  Load();
+  engine_->log().next_forward = Status(ErrorKind::kRefused, "node 2: a promise was broken");
+  EXPECT_EQ(Error(forward), "refused | op.forward | node 2: a promise was broken");
+  engine_->log().next_forward = Status(ErrorKind::kBadRequest, "it cannot arise");
+  EXPECT_EQ(Error(forward), "bad_request | op.forward | it cannot arise");
+  const Json answer = Ask(forward);
+  EXPECT_EQ(answer["outputs"]["logits"]["shape"], Json::array({1, 261}));
 }
 
 TEST_F(Server, ARefusalAndAnExhaustedMemoryAreAnswersToo) {

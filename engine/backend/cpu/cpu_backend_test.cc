@@ -92,6 +92,7 @@ class Watcher : public NodeObserver {
   Status BeginForward(int64_t forward, const Graph& graph, Phase phase) override {
     said.push_back("begin " + std::to_string(forward) + " " + std::to_string(graph.nodes.size()) +
                    " " + PhaseName(phase));
+    nodes.clear();
     return Status::Ok();
   }
   Status AfterNode(const NodeRun& run) override {
