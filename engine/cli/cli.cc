@@ -101,19 +101,25 @@ class CommandLine {
   void AddBench() {
     CLI::App* sub =
         AddLoading("bench", "Measure tokens per second", [this](const CliContext& context) {
-          bench_.json = json_;
+          if (json_) bench_.form = "json";
           return BenchCommand(context, bench_);
         });
-    sub->add_option("-m,--model", bench_.model, "GGUF file")->required();
-    sub->add_option("-p,--prefill", bench_.prefill, "Tokens of the prefill test; 0 is none")
+    const auto several = [sub](const char* names, auto& values, const char* description) {
+      return sub->add_option(names, values, description)->delimiter(',')->take_all();
+    };
+    several("-p,--n-prompt,--prefill", bench_.prompts, "Tokens of the prefill tests; 0 is none")
         ->check(CLI::NonNegativeNumber);
-    sub->add_option("-n,--decode", bench_.decode, "Tokens of the decode test; 0 is none")
+    several("-n,--n-gen,--decode", bench_.tokens, "Tokens of the decode tests; 0 is none")
         ->check(CLI::NonNegativeNumber);
-    sub->add_option("-d,--depth", bench_.depth, "Positions before the decode test")
+    several("-d,--n-depth,--depth", bench_.depths, "Positions before each test")
         ->check(CLI::NonNegativeNumber);
+    several("-t,--threads", bench_.threads, "Numbers of threads; FG_THREADS where none is given")
+        ->check(CLI::Range(1, kMaxThreads));
+    sub->add_option("-m,--model", bench_.models, "GGUF files, one a -m")->required()->take_all();
     sub->add_option("-r,--repetitions", bench_.repetitions, "Counted runs of each test")
         ->check(CLI::PositiveNumber);
-    sub->add_option("--batch", bench_.batch, "Most rows of one forward");
+    sub->add_option("-b,--batch-size,--batch", bench_.batch, "Most rows of one forward");
+    sub->add_option("-o,--output", bench_.form, "md, csv or json");
     AddJson(sub);
   }
 
@@ -210,7 +216,7 @@ int RunCommandLine(std::span<const std::string> arguments,
     return ExitCodeOf(gates.status());
   }
   for (const PeculiarVariable& peculiar : gates->peculiar()) Say(peculiar.message);
-  Status status = line.Run({*gates, &ledger});
+  Status status = line.Run({*gates, &ledger, environment});
   if (status.ok()) status = FlushOutput();
   if (!status.ok()) Say(status.message());
   return ExitCodeOf(status);

@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <filesystem>
 
 #include "base/file.h"
@@ -65,7 +66,8 @@ TEST(Cli, NoCommandAndUnknownOnesAreUsage) {
 TEST(Cli, HelpAndVersionAreAnswers) {
   const Ran help = RunEngine({"--help"});
   EXPECT_EQ(help.code, 0);
-  for (const char* word : {"run", "bench", "info", "quantize", "gates", "faults", "probe"}) {
+  for (const char* word :
+       {"run", "bench", "info", "quantize", "synth", "gates", "faults", "probe"}) {
     EXPECT_THAT(help.out, HasSubstr(word));
   }
   EXPECT_THAT(RunEngine({"run", "--help"}).out, HasSubstr("--top-p"));
@@ -183,31 +185,117 @@ TEST(Cli, InteractiveTurnsAreOneSession) {
   EXPECT_EQ(RunEngine(command, {}, "").out, "");
 }
 
-TEST(Cli, BenchPrintsATableOrJson) {
-  const std::vector<std::string> command = {"bench", "-m", Model(), "-p", "20", "-n",
-                                            "3",     "-d", "8",     "-r", "3"};
-  const Ran table = RunEngine(command);
+TEST(Cli, BenchPrintsATableCsvOrJson) {
+  const std::vector<std::string> command = {"bench", "-m", Model(), "-p", "20", "-n", "3",
+                                            "-d",    "8",  "-r",    "2",  "-t", "1"};
+  const auto with = [&](std::initializer_list<const char*> more) {
+    auto arguments = command;
+    arguments.insert(arguments.end(), more.begin(), more.end());
+    return RunEngine(arguments, {"FG_THREADS=3"});
+  };
+  const Ran table = with({});
   EXPECT_EQ(table.code, 0) << table.err;
-  EXPECT_THAT(table.out, HasSubstr("median"));
-  EXPECT_THAT(table.out, HasSubstr("\npp20 "));
-  EXPECT_THAT(table.out, HasSubstr("\ntg3@8 "));
-  auto with_json = command;
-  with_json.push_back("--json");
-  const Json json = Json::parse(RunEngine(with_json).out);
-  ASSERT_EQ(json["tests"].size(), 2u);
-  for (const Json& test : json["tests"]) {
-    EXPECT_EQ(test["seconds"].size(), 3u);
-    EXPECT_LE(test["min"], test["median"]);
-    EXPECT_LE(test["median"], test["max"]);
-    EXPECT_GT(test["min"], 0);
+  EXPECT_THAT(table.out, StartsWith("| model  "));
+  EXPECT_EQ(std::count(table.out.begin(), table.out.end(), '\n'), 2 + 2);
+  EXPECT_THAT(table.out, HasSubstr(" pp20@d8 |"));
+  const Ran csv = with({"-o", "csv"});
+  EXPECT_EQ(std::count(csv.out.begin(), csv.out.end(), '\n'), 1 + 2);
+  EXPECT_EQ(Json::parse(with({"--json"}).out).size(), 2u);
+}
+
+TEST(Cli, BenchRunsEveryCombination) {
+  const Ran ran = RunEngine({"bench", "-m", Model(), "-p", "20,16", "-n", "3", "-d", "0,8", "-r",
+                             "3", "-t", "1,2", "-o", "json"},
+                            {"FG_THREADS=3"});
+  EXPECT_EQ(ran.code, 0) << ran.err;
+  const Json rows = Json::parse(ran.out);
+  ASSERT_EQ(rows.size(), 12u);
+  const std::vector<std::string> tests = {"pp20", "pp16", "tg3", "pp20@d8", "pp16@d8", "tg3@d8"};
+  for (size_t i = 0; i < rows.size(); ++i) {
+    EXPECT_EQ(rows[i]["test"], tests[i % 6]);
+    EXPECT_EQ(rows[i]["n_threads"], i < 6 ? 1 : 2);
+    EXPECT_EQ(rows[i]["samples_ts"].size(), 3u);
+    EXPECT_EQ(rows[i]["settings"]["FG_THREADS"], i < 6 ? "1" : "2");
+    for (const char* member : {"avg_ts", "ceiling", "share", "macs"}) {
+      EXPECT_GT(rows[i][member], 0) << member;
+    }
   }
-  EXPECT_EQ(json["tests"][1]["context"], 8);
-  EXPECT_EQ(json["model"]["name"], "tiny");
-  const Ran large = RunEngine({"bench", "-m", Model(), "-p", "97", "-n", "0"});
-  EXPECT_EQ(large.code, 2);
-  EXPECT_EQ(large.err, "fg-engine: 97 tokens after 0 do not fit the context of 96 positions\n");
-  EXPECT_EQ(RunEngine({"bench", "-m", Model(), "-p", "0", "-n", "0"}).err,
-            "fg-engine: bench needs a test: -p or -n above 0\n");
+  EXPECT_EQ(rows[0]["model_type"], "qwen2 0.1M f32");
+  EXPECT_EQ(rows[0]["model_filename"], Model());
+}
+
+TEST(Cli, BenchRefusesWhatCannotBeMeasured) {
+  const auto error = [](std::vector<std::string> more) {
+    std::vector<std::string> arguments = {"bench", "-m", Model()};
+    arguments.insert(arguments.end(), more.begin(), more.end());
+    const Ran ran = RunEngine(arguments);
+    EXPECT_EQ(ran.code, 2);
+    EXPECT_EQ(ran.out, "");
+    return ran.err;
+  };
+  // Before the test that fits is measured.
+  EXPECT_EQ(error({"-p", "8,97", "-n", "0"}),
+            "fg-engine: 97 tokens after 0 do not fit the context of 96 positions\n");
+  EXPECT_EQ(error({"-p", "0", "-n", "3", "-d", "95"}),
+            "fg-engine: 3 tokens after 95 do not fit the context of 96 positions\n");
+  EXPECT_EQ(error({"-p", "0", "-n", "0"}), "fg-engine: bench needs a test: -p or -n above 0\n");
+  EXPECT_EQ(error({"-o", "sql"}), "fg-engine: unknown output 'sql'; known: md, csv, json\n");
+  EXPECT_THAT(error({"-t", "0"}), HasSubstr("Value 0 not in range 1 to 256"));
+  EXPECT_THAT(error({"-p", "1,x"}), HasSubstr("--n-prompt"));
+  EXPECT_THAT(error({"-r", "0"}), HasSubstr("--repetitions"));
+  EXPECT_THAT(error({"-m", "/nonexistent/model.gguf"}),
+              StartsWith("fg-engine: /nonexistent/model.gguf: "));
+}
+
+TEST(Cli, ReadersThatCannotBeMeantAreSaidBeforeAModelIsRead) {
+  for (const std::vector<std::string>& command : std::vector<std::vector<std::string>>{
+           {"run", "-p", "x", "-m", "/nonexistent"}, {"bench", "-m", "/nonexistent"}, {"probe"}}) {
+    const Ran ran = RunEngine(command, {"FG_TRACE=/nonexistent/t.json"});
+    EXPECT_EQ(ran.code, 2);
+    EXPECT_EQ(ran.err,
+              "fg-engine: FG_TRACE='/nonexistent/t.json': there is no folder '/nonexistent'\n");
+  }
+  // A command that runs no model has no use for them.
+  EXPECT_EQ(RunEngine({"gates"}, {"FG_TRACE=/nonexistent/t.json"}).code, 0);
+  EXPECT_EQ(RunEngine({"gates"}, {"FG_LIVE=70000"}).err,
+            "fg-engine: FG_LIVE='70000' must be a port, a whole number from 0 to 65535; 0 picks a "
+            "free one\n");
+}
+
+TEST(Cli, ReadersFollowARun) {
+  const std::string trace = Model() + ".trace.json";
+  const Ran plain = RunEngine({"run", "-m", Model(), "-p", "hello", "-n", "3"});
+  const Ran traced = RunEngine({"run", "-m", Model(), "-p", "hello", "-n", "3"},
+                               {"FG_TRACE=" + trace, "FG_LIVE=0"});
+  EXPECT_EQ(traced.code, 0) << traced.err;
+  EXPECT_EQ(traced.out, plain.out);
+  EXPECT_THAT(traced.err, MatchesRegex("fg-engine: FG_LIVE: http://127.0.0.1:[0-9]+/\n"));
+  EXPECT_EQ(Json::parse(*ReadFile(trace)).back()["name"], "forward 2");
+}
+
+TEST(Cli, SynthWritesAModelThatRuns) {
+  const std::string output = Model() + ".synth";
+  const Ran ran = RunEngine({"synth", "narrow", output, "--mix", "q4_0", "--layers", "3"});
+  EXPECT_EQ(ran.code, 0) << ran.err;
+  EXPECT_EQ(ran.err, "fg-engine: 1 tensor: q6_K needs rows of 256; q8_0 used\n");
+  EXPECT_THAT(ran.out, StartsWith(output + ": "));
+  EXPECT_THAT(ran.out, HasSubstr(" bytes, 3 layers, "));
+  const Ran text = RunEngine({"run", "-m", output, "-p", "hello there, everybody", "-n", "8"});
+  EXPECT_EQ(text.code, 0) << text.err;
+  EXPECT_GT(text.out.size(), 8u);
+  const Json json = Json::parse(
+      RunEngine({"synth", "narrow", output, "--mix", "f16", "--seed", "7", "--json"}).out);
+  EXPECT_EQ(json["output_bytes"], std::filesystem::file_size(output));
+  EXPECT_EQ(json["seed"], 7);
+  EXPECT_EQ(json["layers"], 2);
+  EXPECT_EQ(json["tensors"], Json::parse(R"({"f16": 16, "f32": 11})"));
+  const Ran unknown = RunEngine({"synth", "narow", output, "--mix", "q4_0"});
+  EXPECT_EQ(unknown.code, 2);
+  EXPECT_EQ(unknown.err,
+            "fg-engine: unknown shape 'narow'; known: qwen2.5-0.5b, qwen2.5-1.5b, qwen2.5-7b, "
+            "narrow; did you mean 'narrow'?\n");
+  EXPECT_EQ(RunEngine({"synth", "narrow", output}).err,
+            "fg-engine: --mix is required (see fg-engine --help)\n");
 }
 
 TEST(Cli, InfoSaysKeysTypesAndTensors) {

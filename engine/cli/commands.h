@@ -3,7 +3,9 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <string>
+#include <vector>
 
 #include "base/json.h"
 #include "base/status.h"
@@ -18,6 +20,7 @@ namespace fg {
 struct CliContext {
   const Gates& gates;
   Ledger* ledger;
+  std::span<const std::string> environment;  // that the gates came from
 };
 
 struct RunArguments {
@@ -31,10 +34,13 @@ struct RunArguments {
 // session.
 Status RunCommand(const CliContext& context, const RunArguments& arguments);
 
+// Every test is run for each model, number of threads and depth.
 struct BenchArguments {
-  std::string model;
-  int64_t prefill = 512, decode = 128, depth = 0, repetitions = 5, batch = 512;
-  bool json = false;
+  std::vector<std::string> models;
+  std::vector<int64_t> prompts = {512}, tokens = {128}, depths = {0};  // 0 tokens: no such test
+  std::vector<int> threads;                                            // empty: FG_THREADS
+  int64_t repetitions = 5, batch = 512;
+  std::string form = "md";
 };
 Status BenchCommand(const CliContext& context, const BenchArguments& arguments);
 

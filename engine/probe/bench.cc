@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <chrono>
 #include <functional>
+#include <memory>
+#include <span>
 #include <string>
 
 namespace fg {
@@ -18,12 +20,16 @@ std::vector<int32_t> FixedTokens(const Engine& engine, int64_t count) {
   return tokens;
 }
 
-Status CheckFits(const Engine& engine, int64_t tokens, int64_t context) {
-  if (tokens <= engine.context() - context) return Status::Ok();
-  return Status(ErrorKind::kBadRequest, std::to_string(tokens) + " tokens after " +
-                                            std::to_string(context) +
-                                            " do not fit the context of " +
-                                            std::to_string(engine.context()) + " positions");
+// A session whose first `context` positions are filled.
+Result<std::unique_ptr<Session>> FilledSession(Engine& engine, std::span<const int32_t> ids,
+                                               int64_t context) {
+  FG_ASSIGN_OR_RETURN(std::unique_ptr<Session> session, engine.NewSession());
+  if (context > 0) {
+    const size_t count = static_cast<size_t>(context);
+    std::vector<float> logits;
+    FG_RETURN_IF_ERROR(session->Forward(ids.first(count), count, {}, &logits));
+  }
+  return session;
 }
 
 // Runs `work` once uncounted, then counts; before each the session is cut back to `start`.
@@ -52,28 +58,34 @@ std::vector<double> BenchSeries::TokensPerSecond() const {
   return rates;
 }
 
-Result<BenchSeries> BenchPrefill(Engine& engine, int64_t tokens, int64_t repetitions) {
-  FG_RETURN_IF_ERROR(CheckFits(engine, tokens, 0));
-  FG_ASSIGN_OR_RETURN(const std::unique_ptr<Session> session, engine.NewSession());
-  const std::vector<int32_t> ids = FixedTokens(engine, tokens);
+Status CheckBenchFits(const Engine& engine, int64_t tokens, int64_t context) {
+  if (tokens <= engine.context() - context) return Status::Ok();
+  return Status(ErrorKind::kBadRequest, std::to_string(tokens) + " tokens after " +
+                                            std::to_string(context) +
+                                            " do not fit the context of " +
+                                            std::to_string(engine.context()) + " positions");
+}
+
+Result<BenchSeries> BenchPrefill(Engine& engine, int64_t tokens, int64_t repetitions,
+                                 int64_t context) {
+  FG_RETURN_IF_ERROR(CheckBenchFits(engine, tokens, context));
+  const std::vector<int32_t> ids = FixedTokens(engine, context + tokens);
+  FG_ASSIGN_OR_RETURN(const auto session, FilledSession(engine, ids, context));
+  const auto prompt = std::span(ids).subspan(static_cast<size_t>(context));
   std::vector<float> logits;
-  return Measure(*session, 0, tokens, repetitions, [&] {
+  return Measure(*session, context, tokens, repetitions, [&] {
     logits.clear();
-    return session->Forward(ids, ids.size() - 1, {}, &logits);
+    return session->Forward(prompt, prompt.size() - 1, {}, &logits);
   });
 }
 
 Result<BenchSeries> BenchDecode(Engine& engine, int64_t tokens, int64_t context,
                                 int64_t repetitions) {
-  FG_RETURN_IF_ERROR(CheckFits(engine, tokens, context));
-  FG_ASSIGN_OR_RETURN(const std::unique_ptr<Session> session, engine.NewSession());
+  FG_RETURN_IF_ERROR(CheckBenchFits(engine, tokens, context));
   const std::vector<int32_t> ids = FixedTokens(engine, context + tokens);
+  FG_ASSIGN_OR_RETURN(const auto session, FilledSession(engine, ids, context));
   const std::span<const int32_t> all(ids);
   std::vector<float> logits;
-  if (context > 0) {
-    FG_RETURN_IF_ERROR(session->Forward(all.first(static_cast<size_t>(context)),
-                                        static_cast<size_t>(context), {}, &logits));
-  }
   return Measure(*session, context, tokens, repetitions, [&] {
     for (int64_t i = 0; i < tokens; ++i) {
       logits.clear();

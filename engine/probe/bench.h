@@ -15,9 +15,13 @@ struct BenchSeries {
   std::vector<double> TokensPerSecond() const;
 };
 
-// `tokens` from position 0, logits of the last one; one warm-up, then `repetitions` counted. The
-// ids are fixed. kBadRequest when they do not fit the context.
-Result<BenchSeries> BenchPrefill(Engine& engine, int64_t tokens, int64_t repetitions);
+// kBadRequest when `tokens` after `context` positions do not fit the engine's context.
+Status CheckBenchFits(const Engine& engine, int64_t tokens, int64_t context);
+
+// `tokens` after `context` positions, logits of the last one; one warm-up, then `repetitions`
+// counted. The ids are fixed. kBadRequest as CheckBenchFits.
+Result<BenchSeries> BenchPrefill(Engine& engine, int64_t tokens, int64_t repetitions,
+                                 int64_t context = 0);
 
 // `tokens` forwards of one token each, with logits, after `context` positions.
 Result<BenchSeries> BenchDecode(Engine& engine, int64_t tokens, int64_t context,

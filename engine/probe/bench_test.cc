@@ -30,6 +30,16 @@ TEST(Bench, DecodeFillsTheContextOnceAndCutsBackToIt) {
   EXPECT_EQ(engine.log().forwards, expected);
 }
 
+TEST(Bench, PrefillBehindAContextFillsItOnce) {
+  FakeEngine engine({.context = 64});
+  const auto series = BenchPrefill(engine, 20, 2, 8);
+  ASSERT_TRUE(series.ok()) << series.status().message();
+  const std::vector<FakeForward> expected = {{0, 8, 0}, {8, 20, 1}, {8, 20, 1}, {8, 20, 1}};
+  EXPECT_EQ(engine.log().forwards, expected);
+  EXPECT_EQ(BenchPrefill(engine, 57, 1, 8).status().message(),
+            "57 tokens after 8 do not fit the context of 64 positions");
+}
+
 TEST(Bench, WhatDoesNotFitIsRefusedBeforeAnythingRuns) {
   FakeEngine engine({.context = 64});
   EXPECT_EQ(BenchPrefill(engine, 65, 1).status().message(),
