@@ -197,7 +197,8 @@ void Shapes(benchmark::internal::Benchmark* b, CpuLevel level) {
 void RegisterForms(CpuLevel level, const std::string& suffix) {
   const char* names[] = {"generic", "raw", "nibble"};
   for (const MmqForm form : {MmqForm::kGeneric, MmqForm::kRaw, MmqForm::kNibble}) {
-    for (const TensorType type : {TensorType::kQ4_0, TensorType::kQ4_K, TensorType::kQ6_K}) {
+    for (const TensorType type : {TensorType::kQ4_0, TensorType::kQ5_0, TensorType::kQ8_0,
+                                  TensorType::kQ4_K, TensorType::kQ6_K}) {
       if (!MmqSupports(form, type)) continue;
       const std::string name =
           std::string(names[static_cast<int>(form)]) + "/" + InfoOf(type).name + suffix;
