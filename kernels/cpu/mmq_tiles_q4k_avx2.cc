@@ -8,14 +8,17 @@ namespace fg {
 namespace {
 
 constexpr int kHalfRows = 8;
-constexpr int kMaxTiles = 2;   // of one row block: 32 rows, 10 KiB of one super-block
-constexpr int kOutBlock = 64;  // outputs that share a row block's activations
+constexpr int kMaxTiles = 2;    // of one row block: 32 rows, 10 KiB of one super-block
+constexpr int kOutBlock = 256;  // outputs that share a row block's activations; 32 KiB of sums
 
 using Lanes = float[kTileRows];
 
-// Accumulators of a block of outputs, carried over K; the last row takes what nobody reads.
-struct alignas(32) Block {
+// Accumulators of a block of outputs, carried over K (the last row takes what nobody reads), and
+// one super-block's activations: copied, so that they lie on whole cache lines.
+struct alignas(64) Block {
   Lanes acc[kOutBlock + 1][kMaxTiles];
+  int8_t q[8][kMaxTiles][8][kTileRows * 4];
+  Lanes d[8][kMaxTiles];
   Lanes dsum[8][kMaxTiles];  // d * f32(msum); its rounding does not depend on the output
 };
 
@@ -38,6 +41,8 @@ void FillTable(const Step& step, int tiles, Block* block) {
   for (int c = 0; c < 8; ++c) {
     for (int t = 0; t < tiles; ++t) {
       const ActivationTile& tile = step.a[t * step.stride + c];
+      __builtin_memcpy(block->q[c][t], tile.q, sizeof(tile.q));
+      __builtin_memcpy(block->d[c][t], tile.d, sizeof(tile.d));
       for (int h = 0; h < kTileRows; h += kHalfRows) {
         const __m256i sums = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(tile.sum[h]));
         const __m256i msum = _mm256_madd_epi16(sums, _mm256_set1_epi16(1));
@@ -59,15 +64,15 @@ inline __m256i Broadcast(const uint8_t* p, bool high) {
 
 // The contract's two steps for all tiles of one output. dot holds i16 pairs.
 template <int kTiles>
-inline void AddChunk(const __m256i dot[2 * kTiles], const float* pair, const ActivationTile* a,
-                     int64_t stride, const Lanes* dsum, Lanes* acc) {
+inline void AddChunk(const __m256i dot[2 * kTiles], const float* pair, const Lanes* d,
+                     const Lanes* dsum, Lanes* acc) {
   const __m256 ws = _mm256_set1_ps(pair[0]);
   const __m256 wm = _mm256_set1_ps(pair[1]);
 #pragma GCC unroll 4
   for (int h = 0; h < 2 * kTiles; ++h) {
     const int t = h / 2, r = h % 2 * kHalfRows;
     const __m256i isum = _mm256_madd_epi16(dot[h], _mm256_set1_epi16(1));
-    const __m256 scale = _mm256_mul_ps(ws, _mm256_loadu_ps(a[t * stride].d + r));
+    const __m256 scale = _mm256_mul_ps(ws, _mm256_load_ps(d[t] + r));
     __m256 sum = _mm256_load_ps(acc[t] + r);
     sum = _mm256_fmadd_ps(_mm256_cvtepi32_ps(isum), scale, sum);
     sum = _mm256_fmadd_ps(wm, _mm256_load_ps(dsum[t] + r), sum);
@@ -77,11 +82,9 @@ inline void AddChunk(const __m256i dot[2 * kTiles], const float* pair, const Act
 
 // Two outputs with kTiles tiles over chunk c.
 template <int kTiles, bool kHigh>
-inline void MultiplyChunk(const Step& step, const Block& block, int c, const OutStep& first,
-                          const OutStep& second) {
+inline void MultiplyChunk(const Block& block, int c, const OutStep& first, const OutStep& second) {
   const uint8_t* q0 = first.q + 32 * (c / 2);
   const uint8_t* q1 = second.q + 32 * (c / 2);
-  const ActivationTile* a = step.a + c;
   // i16 pairs: at most 8 * 2 * 15 * 127 = 30480.
   __m256i dot0[2 * kTiles], dot1[2 * kTiles];
 #pragma GCC unroll 4
@@ -92,24 +95,25 @@ inline void MultiplyChunk(const Step& step, const Block& block, int c, const Out
     const __m256i w1 = Broadcast(q1 + 4 * i, kHigh);
 #pragma GCC unroll 4
     for (int h = 0; h < 2 * kTiles; ++h) {
-      const int8_t* p = a[h / 2 * step.stride].q[i][h % 2 * kHalfRows];
-      const __m256i values = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(p));
+      const int8_t* p = block.q[c][h / 2][i] + h % 2 * kHalfRows * 4;
+      const __m256i values = _mm256_load_si256(reinterpret_cast<const __m256i*>(p));
       dot0[h] = _mm256_add_epi16(dot0[h], _mm256_maddubs_epi16(w0, values));
       dot1[h] = _mm256_add_epi16(dot1[h], _mm256_maddubs_epi16(w1, values));
     }
   }
-  AddChunk<kTiles>(dot0, first.scales + c * first.scale_stride, a, step.stride, block.dsum[c],
+  AddChunk<kTiles>(dot0, first.scales + c * first.scale_stride, block.d[c], block.dsum[c],
                    first.acc);
-  AddChunk<kTiles>(dot1, second.scales + c * second.scale_stride, a, step.stride, block.dsum[c],
+  AddChunk<kTiles>(dot1, second.scales + c * second.scale_stride, block.d[c], block.dsum[c],
                    second.acc);
 }
 
 template <int kTiles, bool kSwap>
-__attribute__((noinline)) void Multiply(const Step& step, const Block& block, const OutStep& first,
+__attribute__((noinline)) void Multiply(const Block& block, const OutStep& first,
                                         const OutStep& second) {
   for (int c = 0; c < 8; c += 2) {
-    MultiplyChunk<kTiles, kSwap>(step, block, c, first, second);
-    MultiplyChunk<kTiles, !kSwap>(step, block, c + 1, first, second);
+    asm volatile("" ::: "memory");  // or the sums are kept on the stack too, with stores twice
+    MultiplyChunk<kTiles, kSwap>(block, c, first, second);
+    MultiplyChunk<kTiles, !kSwap>(block, c + 1, first, second);
   }
 }
 
@@ -147,8 +151,7 @@ inline OutStep MakeOutStep(const MmqTilesArgs& args, int64_t o, int64_t s, float
 }
 
 template <int kTiles, bool kSwap>
-void MultiplyBlock(const Step& step, const MmqTilesArgs& args, int64_t s, Range outs,
-                   Block* block) {
+void MultiplyBlock(const MmqTilesArgs& args, int64_t s, Range outs, Block* block) {
   for (int64_t o = outs.begin; o < outs.end; o += 2) {
     float decoded[2][16];
     Lanes* acc = block->acc[o - outs.begin];
@@ -159,7 +162,7 @@ void MultiplyBlock(const Step& step, const MmqTilesArgs& args, int64_t s, Range 
     } else {
       second.acc = block->acc[kOutBlock];
     }
-    Multiply<kTiles, kSwap>(step, *block, first, second);
+    Multiply<kTiles, kSwap>(*block, first, second);
   }
 }
 
@@ -185,7 +188,7 @@ void RunBlock(const MmqTilesArgs& args, int64_t tile, Range outs, Block* block) 
   for (int64_t s = 0; s < supers; ++s) {
     const Step step = {args.a + (tile * supers + s) * 8, supers * 8};
     FillTable<kFault>(step, kTiles, block);
-    MultiplyBlock<kTiles, kFault == KernelFault::kSwapNibbles>(step, args, s, outs, block);
+    MultiplyBlock<kTiles, kFault == KernelFault::kSwapNibbles>(args, s, outs, block);
   }
   const int64_t row = tile * kTileRows;
   const int64_t left = args.rows - row;
