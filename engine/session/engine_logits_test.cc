@@ -61,6 +61,9 @@ std::vector<Case> Cases() {
                  {"token_embd.weight", TensorType::kQ6_K}};
   mixed.shape.tied_output = true;
   const std::vector<std::string> on = {"FG_MMQ=1", "FG_MMQ_RAW=1", "FG_MMQ_RAW_NB=1"};
+  std::vector<std::string> full = on;
+  full.insert(full.end(), {"FG_MMQ_A_TRANSPOSE=1", "FG_MMQ_Q6K_NB=1", "FG_MMQ_A_FUSE=2",
+                           "FG_MMQ_Q6K_EXP=1", "FG_MMQ_Q4K_DSC=1"});
   return {
       {"f32", narrow, {}, kF16KvCache, kF16KvCache},
       {"f32_tied", tied, {}, kF16KvCache, kF16KvCache},
@@ -75,6 +78,9 @@ std::vector<Case> Cases() {
       {"q4_K_f16", q4_k, {}, kQuantizedActivations, kQuantizedActivations},
       {"q6_K", q6_k, on, kQuantizedActivations, kQuantizedActivations},
       {"mixed", mixed, on, kQuantizedActivations, kQuantizedActivations},
+      {"mixed_full", mixed, full, kQuantizedActivations, kQuantizedActivations},
+      {"q6_K_full", q6_k, full, kQuantizedActivations, kQuantizedActivations},
+      {"f16_full", f16, full, kF16Activations, kF16KvCache},
       {"rows_forced", q4_k, {"FG_PREFILL_GEMM=0"}, kQuantizedActivations, kQuantizedActivations},
   };
 }

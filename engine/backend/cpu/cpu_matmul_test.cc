@@ -43,8 +43,9 @@ const std::vector<Environment> kPaths = {
      "FG_MMQ_Q6K_EXP=1", "FG_MMQ_Q4K_DSC=1"}};
 
 TEST(RunMatmul, EveryPathIsRightAtEveryBoundary) {
-  for (const TensorType type : {TensorType::kF32, TensorType::kF16, TensorType::kBF16,
-                                TensorType::kQ4_0, TensorType::kQ4_K, TensorType::kQ6_K}) {
+  for (const TensorType type :
+       {TensorType::kF32, TensorType::kF16, TensorType::kBF16, TensorType::kQ4_0, TensorType::kQ5_0,
+        TensorType::kQ8_0, TensorType::kQ4_K, TensorType::kQ6_K}) {
     const double tolerance = InfoOf(type).quantized ? 0.05 : 4e-3;  // int8 or f16 activations
     for (const int64_t out : {1, 2, 3, 65}) {
       const Weight weight(type, 256, out, 1);
