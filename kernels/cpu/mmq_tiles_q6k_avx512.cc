@@ -13,9 +13,9 @@ namespace {
 
 constexpr int kMagic = 0x4B400000;
 constexpr float kMagicValue = 12582912.0f;
-constexpr int kGroup = 4;      // tiles that share a broadcast: 22 KiB of a super-block in L1
-constexpr int kTiles = 16;     // of one row block, which shares unpacked weights
-constexpr int kOutBlock = 96;  // outputs that share a copy of the activations
+constexpr int kGroup = 4;       // tiles that share a broadcast: 22 KiB of a super-block in L1
+constexpr int kTiles = 16;      // of one row block, which shares unpacked weights
+constexpr int kOutBlock = 192;  // outputs that share a copy of the activations; 200 KiB of sums
 
 using Lanes = float[kTileRows];
 
@@ -193,18 +193,26 @@ inline void Prefetch(const void* p, int bytes) {
   for (int i = 0; i < bytes; i += 64) _mm_prefetch(at + i, _MM_HINT_T1);
 }
 
-// kCount tiles from tile `t` of the row block on, with all outputs of the block. `next`: the tiles
-// after them, or tile 0's next super-block.
+// Where the weights of a block of outputs begin that the next step over K unpacks.
+struct NextWeights {
+  const char* at;
+  int64_t row_bytes;
+  int bytes;  // of a super-block
+};
+
+// kCount tiles from tile `t` of the row block on, with all outputs of the block. Asks on the way
+// for `next`, the tiles after them or tile 0's next super-block, and in the first group for the
+// next weights.
 template <int kCount>
 void MultiplyGroup(const ActivationTile* a, const ActivationTile* next, int64_t stride, int t,
-                   int outs, Block* block) {
+                   int outs, const NextWeights& w, Block* block) {
   CopyTiles<kCount>(a, stride, block);
   const auto acc = [&](int o) { return reinterpret_cast<Lanes(*)[kTiles]>(block->acc[o] + t); };
   int o = 0;
   for (; o + 3 <= outs; o += 3) {
-    // One chunk of one tile of the group that comes next, at each step.
-    const int part = o / 3;
+    const int part = o / 3;  // one chunk of one tile at each step
     if (part < 8 * kCount) Prefetch(next + part / 8 * stride + part % 8, sizeof(ActivationTile));
+    for (int i = 0; i < 3 && t == 0; ++i) Prefetch(w.at + (o + i) * w.row_bytes, w.bytes);
     Multiply<3, kCount>(block->w + o, block->a, acc(o));
   }
   for (; o < outs; ++o) Multiply<1, kCount>(block->w + o, block->a, acc(o));
@@ -216,13 +224,20 @@ void UnpackBlock(const MmqTilesArgs& args, Range outs, int64_t s, Block* block) 
   for (int64_t o = outs.begin; o < outs.end; ++o) {
     const int64_t at = o * supers + s;
     if (args.expanded != nullptr) {
-      Prefetch(args.expanded + 8 * (at + 1), 8 * sizeof(ExpandedChunkQ6_K));
       Unpack<kFault>(args.expanded + 8 * at, &block->w[o - outs.begin]);
     } else {
-      Prefetch(static_cast<const BlockQ6_K*>(args.w) + at + 1, sizeof(BlockQ6_K));
       Unpack<kFault>(static_cast<const BlockQ6_K*>(args.w)[at], &block->w[o - outs.begin]);
     }
   }
+}
+
+// Super-block `s` of the outputs from `out` on.
+NextWeights After(const MmqTilesArgs& args, int64_t out, int64_t s) {
+  const int64_t supers = args.k / kSuperBlock;
+  const bool plane = args.expanded != nullptr;
+  const int bytes = plane ? 8 * sizeof(ExpandedChunkQ6_K) : sizeof(BlockQ6_K);
+  const void* w = plane ? static_cast<const void*>(args.expanded) : args.w;
+  return {static_cast<const char*>(w) + (out * supers + s) * bytes, supers * bytes, bytes};
 }
 
 // Tile t of the row block, which begins at row `row` of y.
@@ -257,13 +272,15 @@ void RunBlock(const MmqTilesArgs& args, int64_t tile, int tiles, Range outs, Blo
   for (int64_t s = 0; s < supers; ++s) {
     UnpackBlock<kFault>(args, outs, s, block);
     const ActivationTile* a = args.a + tile * stride + 8 * s;
+    const NextWeights w = After(args, outs.begin, s + 1);
     int t = 0;
     const auto next = [&](int after) { return after < tiles ? a + after * stride : a + 8; };
     for (; t + 4 <= tiles; t += 4)
-      MultiplyGroup<4>(a + t * stride, next(t + 4), stride, t, count, block);
+      MultiplyGroup<4>(a + t * stride, next(t + 4), stride, t, count, w, block);
     for (; t + 2 <= tiles; t += 2)
-      MultiplyGroup<2>(a + t * stride, next(t + 2), stride, t, count, block);
-    for (; t < tiles; ++t) MultiplyGroup<1>(a + t * stride, next(t + 1), stride, t, count, block);
+      MultiplyGroup<2>(a + t * stride, next(t + 2), stride, t, count, w, block);
+    for (; t < tiles; ++t)
+      MultiplyGroup<1>(a + t * stride, next(t + 1), stride, t, count, w, block);
   }
   for (int t = 0; t < tiles; ++t) {
     StoreTile(args, *block, t, (tile + t) * kTileRows, outs);
