@@ -8,6 +8,8 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
+#include <functional>
 #include <string>
 #include <string_view>
 
@@ -15,7 +17,9 @@ namespace fg {
 
 class LiveClient {
  public:
-  explicit LiveClient(int port, int receive_buffer = 0)
+  // `before_connecting` runs when the client has its descriptor.
+  explicit LiveClient(int port, int receive_buffer = 0,
+                      const std::function<void()>& before_connecting = {})
       : fd_(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
     if (receive_buffer > 0) {
       ::setsockopt(fd_, SOL_SOCKET, SO_RCVBUF, &receive_buffer, sizeof(receive_buffer));
@@ -26,6 +30,7 @@ class LiveClient {
     address.sin_family = AF_INET;
     address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
     address.sin_port = htons(static_cast<uint16_t>(port));
+    if (before_connecting) before_connecting();
     connected_ = ::connect(fd_, reinterpret_cast<sockaddr*>(&address), sizeof(address)) == 0;
   }
   ~LiveClient() { ::close(fd_); }
@@ -46,14 +51,14 @@ class LiveClient {
       searched = received_.size() - std::min(received_.size(), end.size());
       char bytes[4096];
       const ssize_t got = ::recv(fd_, bytes, sizeof(bytes), 0);
-      closed_ = got == 0;
+      closed_ = got == 0 || (got < 0 && errno == ECONNRESET);
       if (got <= 0) break;
       received_.append(bytes, static_cast<size_t>(got));
     }
     return received_;
   }
   const std::string& All() { return Until(""); }
-  bool closed() const { return closed_; }  // by the server
+  bool closed() const { return closed_; }  // by the server, also with bytes of ours unread
 
  private:
   int fd_;

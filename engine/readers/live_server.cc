@@ -17,6 +17,7 @@
 namespace fg {
 namespace {
 
+constexpr size_t kMostIgnored = size_t{64} << 10;  // bytes after a request; then it is a flood
 constexpr int kTick = 250;  // milliseconds between looks at the clock while a client is there
 
 Status CannotListen(int port, int fd) {
@@ -83,18 +84,28 @@ void LiveServer::Wake() {
   if (::write(wake_, &one, sizeof(one)) < 0) return;
 }
 
+std::vector<pollfd> LiveServer::Wait() {
+  const bool deaf = Clock::now() < deaf_until_;
+  const short listens = deaf ? 0 : POLLIN;
+  std::vector<pollfd> fds = {{wake_, POLLIN, 0}, {listener_, listens, 0}};
+  for (const Client& client : clients_) {
+    const bool waits = !client.out.empty() || (client.streaming && feed_->Has(client.next));
+    const short sends = waits ? POLLOUT : 0;
+    fds.push_back({client.fd, static_cast<short>(POLLIN | sends), 0});
+  }
+  // A failed call leaves no events, and the clock is looked at all the same.
+  if (::poll(fds.data(), fds.size(), clients_.empty() && !deaf ? -1 : kTick) < 0) {
+    for (pollfd& fd : fds) fd.revents = 0;
+  }
+  uint64_t count;
+  while (::read(wake_, &count, sizeof(count)) > 0) {
+  }
+  return fds;
+}
+
 void LiveServer::Serve() {
   while (!stop_) {
-    std::vector<pollfd> fds = {{wake_, POLLIN, 0}, {listener_, POLLIN, 0}};
-    for (const Client& client : clients_) {
-      const bool waits = !client.out.empty() || (client.streaming && feed_->Has(client.next));
-      const short sends = waits ? POLLOUT : 0;
-      fds.push_back({client.fd, static_cast<short>(POLLIN | sends), 0});
-    }
-    if (::poll(fds.data(), fds.size(), clients_.empty() ? -1 : kTick) < 0 && errno != EINTR) return;
-    uint64_t count;
-    while (::read(wake_, &count, sizeof(count)) > 0) {
-    }
+    const std::vector<pollfd> fds = Wait();
     const auto now = Clock::now();
     size_t at = 2;
     for (auto client = clients_.begin(); client != clients_.end(); ++at) {
@@ -110,7 +121,13 @@ void LiveServer::Serve() {
 
 void LiveServer::Accept() {
   const int fd = ::accept4(listener_, nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK);
-  if (fd < 0) return;
+  if (fd < 0) {
+    // Without a descriptor to take it, the client would be announced again at once, for ever.
+    if (errno == EMFILE || errno == ENFILE) {
+      deaf_until_ = Clock::now() + std::chrono::milliseconds(kTick);
+    }
+    return;
+  }
   if (clients_.size() >= 2 * options_.most_clients) {
     ::close(fd);
     return;
@@ -134,7 +151,10 @@ bool LiveServer::Receive(Client* client) {
   const ssize_t got = ::recv(client->fd, bytes, sizeof(bytes), 0);
   if (got == 0) return false;
   if (got < 0) return errno == EAGAIN || errno == EINTR;
-  if (client->answered) return true;  // one request a connection; the rest is not read
+  if (client->answered) {  // one request a connection
+    client->ignored += static_cast<size_t>(got);
+    return client->ignored <= kMostIgnored;
+  }
   client->in.append(bytes, static_cast<size_t>(got));
   const HttpReading reading = ReadHttpRequest(client->in);
   if (reading.status != 0) Answer(reading, client);

@@ -2,12 +2,15 @@
 // the engine wait.
 #pragma once
 
+#include <poll.h>
+
 #include <atomic>
 #include <chrono>
 #include <list>
 #include <memory>
 #include <string>
 #include <thread>
+#include <vector>
 
 #include "base/status.h"
 #include "engine/readers/http_request.h"
@@ -44,12 +47,15 @@ class LiveServer {
     bool streaming = false;  // takes events from `next` on
     bool done = false;       // everything is sent; closed when the client has taken it
     uint64_t next = 0;
+    size_t ignored = 0;       // bytes that came after the request
     Clock::time_point moved;  // when it last sent or took something
   };
 
   LiveServer(int listener, int wake, int port, const LiveFeed* feed,
              const LiveServerOptions& options);
   void Serve();
+  // Waits for something to do; revents of the wake-up, the listener and each client.
+  std::vector<pollfd> Wait();
   void Accept();
   // Each returns false when the client is to be dropped.
   bool Receive(Client* client);
@@ -61,7 +67,8 @@ class LiveServer {
   const int listener_, wake_, port_;
   const LiveFeed* const feed_;
   const LiveServerOptions options_;
-  std::list<Client> clients_;  // of the server's thread alone
+  std::list<Client> clients_;     // of the server's thread alone
+  Clock::time_point deaf_until_;  // no new client is taken: the process has no descriptor left
   std::atomic<bool> stop_{false};
   std::thread thread_;
 };

@@ -2,6 +2,10 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/resource.h>
+
+#include <chrono>
+#include <thread>
 
 #include "engine/readers/live_client_testing.h"
 
@@ -131,6 +135,34 @@ TEST(LiveServer, WhoAsksForNothingIsDroppedAndMakesRoom) {
   LiveClient next(server->port());
   next.Get("/");
   EXPECT_THAT(next.All(), StartsWith("HTTP/1.1 200 OK\r\n"));
+}
+
+TEST(LiveServer, AFloodBehindARequestIsDropped) {
+  LiveFeed feed(8, 1000);
+  const auto server = Started(&feed);
+  LiveClient client(server->port());
+  client.Get("/events");
+  client.Until("\r\n\r\n");
+  const std::string flood(8192, 'x');
+  for (int i = 0; i < 64; ++i) client.Send(flood);
+  client.All();
+  EXPECT_TRUE(client.closed());
+}
+
+TEST(LiveServer, WithoutADescriptorItWaitsAndGoesOn) {
+  LiveFeed feed(8, 1000);
+  const auto server = Started(&feed);
+  rlimit before;
+  ASSERT_EQ(::getrlimit(RLIMIT_NOFILE, &before), 0);
+  LiveClient client(server->port(), 0, [&] {
+    // Below the client's own descriptor: the server gets none for it.
+    const rlimit none = {4, before.rlim_max};
+    ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &none), 0);
+  });
+  client.Get("/");
+  std::this_thread::sleep_for(50ms);
+  ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &before), 0);
+  EXPECT_THAT(client.All(), StartsWith("HTTP/1.1 200 OK\r\n"));
 }
 
 TEST(LiveServer, ClientsBeyondTheLimitAreTurnedAway) {
