@@ -156,6 +156,37 @@ TEST_P(MmqTilesTest, PartsOfTheOutputs) {
   }
 }
 
+// More outputs than share a block's sums: the next block starts anew.
+TEST_P(MmqTilesTest, ManyOutputs) {
+  const int64_t k = 256, rows = 18, outs = 1003;
+  const std::vector<uint8_t> w = RandomBlocks(TensorType::kQ4_K, outs, k, 51);
+  const std::vector<float> x = Activations(rows, k, 52), bias = Gaussian(outs, 53);
+  std::vector<ActivationChunk> chunks(static_cast<size_t>(rows * k / 32));
+  QuantizeRows(CpuLevel::kPlain, x.data(), k, rows, k, chunks.data());
+  std::vector<ActivationTile> a(static_cast<size_t>(TileCount(rows) * k / 32));
+  TilesFromRows(chunks.data(), rows, k, a.data());
+  std::vector<ScalePair> scales(ScalePlaneBytes(k, outs) / sizeof(ScalePair));
+  BuildScalePlane(w.data(), k, outs, {0, outs}, scales.data());
+  std::vector<float> expected(static_cast<size_t>(rows * outs)), y(expected.size(), Sentinel());
+  MmqTilesArgs args = {.type = TensorType::kQ4_K,
+                       .w = w.data(),
+                       .scales = GetParam().plane ? scales.data() : nullptr,
+                       .a = a.data(),
+                       .rows = rows,
+                       .k = k,
+                       .out_total = outs,
+                       .bias = bias.data(),
+                       .y = expected.data(),
+                       .ldy = outs};
+  MmqTilesContract(args, {0, outs});
+  args.y = y.data();
+  MmqTiles(GetParam().level, args, {5, outs});
+  for (size_t i = 0; i < y.size(); ++i) {
+    const bool asked = i % outs >= 5;
+    ASSERT_EQ(Bits(y[i]), asked ? Bits(expected[i]) : kSentinel) << i / outs << " " << i % outs;
+  }
+}
+
 // The same bits as the nibble form on the row-major plane, at the same level.
 TEST_P(MmqTilesTest, EqualsTheNibbleFormOfRowMajorActivations) {
   const Problem problem(1536, true, 13);
