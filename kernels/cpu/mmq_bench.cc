@@ -4,7 +4,6 @@
 #include "kernels/cpu/mmq.h"
 
 #include <benchmark/benchmark.h>
-#include <immintrin.h>
 #include <time.h>
 
 #include <algorithm>
@@ -12,6 +11,7 @@
 #include <vector>
 
 #include "kernels/cpu/mmq_tiles.h"
+#include "kernels/cpu/peak.h"
 #include "kernels/cpu/quant_test_data.h"
 #include "kernels/cpu/quantize_rows.h"
 #include "kernels/cpu/quantize_tiles.h"
@@ -20,81 +20,20 @@
 namespace fg {
 namespace {
 
-constexpr int kChains = 15;  // independent sums: more than latency times instructions a cycle
-
 double ThreadSeconds() {
   timespec now;
   clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
   return static_cast<double>(now.tv_sec) + 1e-9 * static_cast<double>(now.tv_nsec);
 }
 
-// Each runs `times` rounds of kChains multiply-accumulates of vectors and returns the MACs. In
-// assembly: the compiler would see through equal rounds, or move the sums about.
-double RoundsPlain(int64_t times) {
-  __m128i sum[kChains], w = _mm_set1_epi16(3), a = _mm_set1_epi16(5);
-#pragma GCC unroll 15
-  for (int c = 0; c < kChains; ++c) sum[c] = _mm_setzero_si128();
-  for (int64_t i = 0; i < times; ++i) {
-#pragma GCC unroll 15
-    for (int c = 0; c < kChains; ++c) {
-      __m128i product = w;
-      asm volatile("pmaddwd %2, %1\n\tpaddd %1, %0" : "+x"(sum[c]), "+x"(product) : "x"(a));
-    }
-  }
-  __m128i total = sum[0];
-#pragma GCC unroll 15
-  for (int c = 1; c < kChains; ++c) total = _mm_add_epi32(total, sum[c]);
-  benchmark::DoNotOptimize(total);
-  return static_cast<double>(times) * kChains * 8;
-}
-
-__attribute__((target("avx2"))) double RoundsAvx2(int64_t times) {
-  __m256i sum[kChains], w = _mm256_set1_epi8(3), a = _mm256_set1_epi8(5);
-#pragma GCC unroll 15
-  for (int c = 0; c < kChains; ++c) sum[c] = _mm256_setzero_si256();
-  for (int64_t i = 0; i < times; ++i) {
-#pragma GCC unroll 15
-    for (int c = 0; c < kChains; ++c) {
-      __m256i product;
-      asm volatile("vpmaddubsw %3, %2, %1\n\tvpaddw %1, %0, %0"
-                   : "+x"(sum[c]), "=&x"(product)
-                   : "x"(w), "x"(a));
-    }
-  }
-  __m256i total = sum[0];
-#pragma GCC unroll 15
-  for (int c = 1; c < kChains; ++c) total = _mm256_add_epi16(total, sum[c]);
-  benchmark::DoNotOptimize(total);
-  return static_cast<double>(times) * kChains * 32;
-}
-
-__attribute__((target("avx512f,avx512vnni"))) double RoundsAvx512(int64_t times) {
-  __m512i sum[kChains], w = _mm512_set1_epi8(3), a = _mm512_set1_epi8(5);
-#pragma GCC unroll 15
-  for (int c = 0; c < kChains; ++c) sum[c] = _mm512_setzero_si512();
-  for (int64_t i = 0; i < times; ++i) {
-#pragma GCC unroll 15
-    for (int c = 0; c < kChains; ++c) {
-      asm volatile("vpdpbusd %2, %1, %0" : "+v"(sum[c]) : "v"(w), "v"(a));
-    }
-  }
-  __m512i total = sum[0];
-#pragma GCC unroll 15
-  for (int c = 1; c < kChains; ++c) total = _mm512_add_epi32(total, sum[c]);
-  benchmark::DoNotOptimize(total);
-  return static_cast<double>(times) * kChains * 64;
-}
-
 // MACs a second of this thread's CPU time, the best of some short runs.
 double Peak(CpuLevel level) {
-  const auto rounds = level >= CpuLevel::kAvx512 ? RoundsAvx512
-                      : level >= CpuLevel::kAvx2 ? RoundsAvx2
-                                                 : RoundsPlain;
+  const int64_t macs = 80000000, rounds = macs / Int8PeakMacs(level);
   double best = 0;
   for (int run = 0; run < 20; ++run) {
     const double start = ThreadSeconds();
-    const double macs = rounds(100000);
-    best = std::max(best, macs / (ThreadSeconds() - start));
+    benchmark::DoNotOptimize(RunInt8Peak(level, rounds, 7, 5));
+    best = std::max(best, static_cast<double>(macs) / (ThreadSeconds() - start));
   }
   return best;
 }
