@@ -48,7 +48,7 @@ class Whole(RenderTest):
                      "n/a its bits differ; the lattice holds it on and varies the rest", "promoted, other bits", "96 119 plain, avx2 1 20 64 61",
                      "No blind spot is listed", "FG_MMQ_A_FUSE needs MMQ promoted 2 (mode) same 9 of 9", "at most 0.0020000", "mixed_quant FG_MMQ_A_FUSE small-q4_0 mode 2 mode 1 weight_mix",
                      "each setting 4 44 96 2", "small-k scales q4_K FG_MMQ_Q4K_DSC 30 1.0 MiB",
-                     "matmul mmq.q4_K.nb 900 124 0", "on planes = 0 0 0", "f16_cache −9.50", "A pass says:", "flipgate verify OUT", "GNU 12.2.0", "FG_THREADS", bundle["content_sha256"], bundle["hashes"]["suite"]):
+                     "matmul mmq.q4_K.nb 900 124 0", "on planes = 0 0 0", "f16_cache −9.50", "It asks: does a broken promise speak up? A pass says: Each forced violation ended in a refusal", "flipgate verify OUT", "GNU 12.2.0", "FG_THREADS", bundle["content_sha256"], bundle["hashes"]["suite"]):
             self.assertIn(text, words)
         for text in ("Fault planted", "The run was cut off", "contradicts itself", "Why it is", "A part of the matrix"):
             self.assertNotIn(text, words)
