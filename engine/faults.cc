@@ -110,7 +110,7 @@ const std::vector<FaultInfo>& AllFaults() {
        {"backstop"}},
       {Fault::kQ6kCoarse,
        "q6k_coarse",
-       "the q6_K nibble kernels clear the lowest bit of each value",
+       "the q6_K nibble kernels clear the two lowest bits of each value",
        {"quality"}},
       {Fault::kOptOutQ6kIgnored,
        "optout_q6k_ignored",

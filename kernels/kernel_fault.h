@@ -12,7 +12,7 @@ enum class KernelFault {
   kCoarseQuant,     // quantizer: activations rounded to 4 bits
   kChunkOffPlane,   // q4_K tile kernel: reads the chunk of index k*8 + lane/8 in place of its own
   kSwapHalfScales,  // q6_K: the scales of a chunk's two halves exchanged
-  kCoarseQ6K,       // q6_K nibble kernels: the lowest bit of each six-bit value cleared
+  kCoarseQ6K,       // q6_K nibble kernels: the two lowest bits of each six-bit value cleared
   kDirtyTail,       // tile quantizer: rows past the last one are left as they were
   kRoundedScales,   // scale plane: pairs rounded to f16
 };

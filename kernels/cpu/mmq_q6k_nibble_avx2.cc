@@ -15,7 +15,7 @@ void StoreTransposed(__m256i v[8], uint8_t (*rows)[32]) {
 
 template <KernelFault kFault>
 __m256i Six() {
-  return _mm256_set1_epi8(kFault == KernelFault::kCoarseQ6K ? 0x3E : 0x3F);
+  return _mm256_set1_epi8(kFault == KernelFault::kCoarseQ6K ? 0x3C : 0x3F);
 }
 
 // Byte j of every lane, sign-extended.

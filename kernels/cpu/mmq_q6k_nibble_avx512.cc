@@ -30,7 +30,7 @@ struct alignas(64) Tile {
 // load(i, from): 16 bytes of rows i, i+4, i+8, i+12 at `from` of the chunk, unsigned values.
 template <KernelFault kFault, typename Load>
 inline void SetValues(const Load& load, Tile* tile) {
-  const __m512i six = _mm512_set1_epi8(kFault == KernelFault::kCoarseQ6K ? 0x3E : 0x3F);
+  const __m512i six = _mm512_set1_epi8(kFault == KernelFault::kCoarseQ6K ? 0x3C : 0x3F);
   for (int h = 0; h < 2; ++h) {
     __m512i v[4];
     for (int i = 0; i < 4; ++i) v[i] = _mm512_and_si512(load(i, 16 * h), six);

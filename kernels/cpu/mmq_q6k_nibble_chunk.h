@@ -22,7 +22,7 @@ struct ChunkQ6_K {
 template <KernelFault kFault>
 ChunkQ6_K DecodeChunk(const BlockQ6_K& block, int c) {
   constexpr int kSwap = kFault == KernelFault::kSwapHalfScales ? 1 : 0;
-  constexpr int kKeep = kFault == KernelFault::kCoarseQ6K ? 0x3E : 0x3F;
+  constexpr int kKeep = kFault == KernelFault::kCoarseQ6K ? 0x3C : 0x3F;
   const int half = c / 4, quarter = c % 4;
   const uint8_t* ql = block.ql + 64 * half + 32 * (quarter % 2);
   const uint8_t* qh = block.qh + 32 * half;
@@ -41,7 +41,7 @@ ChunkQ6_K DecodeChunk(const BlockQ6_K& block, int c) {
 // The same from the expanded plane. A plane with swapped scales was built so; faults: kCoarseQ6K.
 template <KernelFault kFault>
 ChunkQ6_K DecodeChunk(const ExpandedChunkQ6_K& expanded) {
-  constexpr int kKeep = kFault == KernelFault::kCoarseQ6K ? 0x3E : 0x3F;
+  constexpr int kKeep = kFault == KernelFault::kCoarseQ6K ? 0x3C : 0x3F;
   ChunkQ6_K chunk;
   for (int i = 0; i < 32; ++i) {
     chunk.n[i] = static_cast<uint8_t>((expanded.q[i] + 32) & kKeep);

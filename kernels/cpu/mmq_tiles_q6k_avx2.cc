@@ -15,7 +15,7 @@ struct alignas(32) Super {
 
 template <KernelFault kFault>
 void StoreValues(Super* super, int c, __m256i n) {
-  if (kFault == KernelFault::kCoarseQ6K) n = _mm256_and_si256(n, _mm256_set1_epi8(0x3E));
+  if (kFault == KernelFault::kCoarseQ6K) n = _mm256_and_si256(n, _mm256_set1_epi8(0x3C));
   _mm256_store_si256(reinterpret_cast<__m256i*>(super->n + 32 * c), n);
 }
 

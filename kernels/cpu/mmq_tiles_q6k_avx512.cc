@@ -43,7 +43,7 @@ struct alignas(64) Block {
 template <KernelFault kFault>
 inline __m512i Keep(__m512i n) {
   if (kFault != KernelFault::kCoarseQ6K) return n;
-  return _mm512_and_si512(n, _mm512_set1_epi8(0x3E));
+  return _mm512_and_si512(n, _mm512_set1_epi8(0x3C));
 }
 
 inline void StoreScales(__m512 sc, Weights* w) {
