@@ -1,5 +1,5 @@
-#include "kernels/cpu/mmq_avx512.h"
 #include "kernels/cpu/matvec_levels.h"
+#include "kernels/cpu/mmq_avx512.h"
 
 namespace fg {
 namespace {
