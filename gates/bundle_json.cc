@@ -4,10 +4,10 @@
 #include <algorithm>
 #include <filesystem>
 
-#include "base/file.h"
 #include "base/nearest.h"
 #include "base/sha256.h"
 #include "gates/bundle.h"
+#include "gates/bundle_files.h"
 #include "gates/cells.h"
 
 namespace flipgate {
@@ -329,7 +329,7 @@ Result<Bundle> BundleFromJson(const Json& json) {
 
 Result<Bundle> LoadBundle(const std::string& path) {
   const std::string file = std::filesystem::is_directory(path) ? path + "/bundle.json" : path;
-  FG_ASSIGN_OR_RETURN(const std::string text, fg::ReadFile(file));
+  FG_ASSIGN_OR_RETURN(const std::string text, ReadHostileFile(file, kMostIndexBytes));
   FG_ASSIGN_OR_RETURN(const Json json, fg::ParseJson(text, file));
   auto bundle = BundleFromJson(json);
   if (!bundle.ok()) return bundle.status().WithContext(file);

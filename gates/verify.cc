@@ -216,8 +216,13 @@ Verification VerifyFiles(const BundleFiles& files, bool with_files) {
 Result<Verification> VerifyBundle(const std::string& path) {
   Verification result;
   if (std::filesystem::is_directory(path)) {
-    FG_ASSIGN_OR_RETURN(const BundleFiles files, ReadBundleFolder(path));
-    result = VerifyFiles(files, true);
+    const auto files = ReadBundleFolder(path);
+    if (!files.ok() && files.status().kind() == fg::ErrorKind::kIo) return files.status();
+    if (files.ok()) {
+      result = VerifyFiles(*files, true);
+    } else {
+      result.failures.push_back(files.status().message());
+    }
     result.form = "folder";
   } else if (path.ends_with(".tar.gz")) {
     const auto files = ReadArchive(path);
@@ -229,8 +234,13 @@ Result<Verification> VerifyBundle(const std::string& path) {
     }
     result.form = "archive";
   } else {
-    FG_ASSIGN_OR_RETURN(std::string text, fg::ReadFile(path));
-    result = VerifyFiles({{"bundle.json", std::move(text)}}, false);
+    auto text = ReadHostileFile(path, kMostIndexBytes);
+    if (!text.ok() && text.status().kind() == fg::ErrorKind::kIo) return text.status();
+    if (text.ok()) {
+      result = VerifyFiles({{"bundle.json", std::move(text).value()}}, false);
+    } else {
+      result.failures.push_back(text.status().message());
+    }
     result.form = "bundle.json alone";
   }
   return result;

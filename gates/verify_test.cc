@@ -221,5 +221,33 @@ TEST(VerifyBundle, TakesFolderArchiveAndFile) {
   fs::remove_all(folder);
 }
 
+// Somebody else's bundle must not lead out of its folder, nor fill the memory.
+TEST(VerifyBundle, LinksAndGiantsAreRefusedByName) {
+  const std::string folder = fg::ProcessTempDir() + "verify_links_" + std::to_string(::getpid());
+  ASSERT_TRUE(fg::MakeFolders(folder + "/raw").ok());
+  ASSERT_TRUE(
+      fg::WriteFileAtomic(folder + "/bundle.json", FilesOf(ExampleBundle()).at("bundle.json"))
+          .ok());
+  const auto only = [&] { return VerifyBundle(folder)->failures; };
+  fs::create_symlink("/etc/passwd", folder + "/junit.xml");
+  EXPECT_EQ(only(), Failures{folder + "/junit.xml: is a link"});
+  fs::remove(folder + "/junit.xml");
+  fs::create_symlink("/etc/passwd", folder + "/raw/" + std::string(64, '0'));
+  EXPECT_EQ(only(), Failures{folder + "/raw/" + std::string(64, '0') + ": is a link"});
+  fs::remove_all(folder + "/raw");
+  fs::create_symlink("/etc", folder + "/raw");
+  EXPECT_EQ(only(), Failures{folder + "/raw: is a link"});
+  fs::remove(folder + "/raw");
+  fs::resize_file(folder + "/bundle.json", (size_t{32} << 20) + 1);
+  EXPECT_EQ(only(),
+            Failures{folder + "/bundle.json: 33554433 bytes, more than the 33554432 allowed"});
+  EXPECT_EQ(VerifyBundle(folder + "/bundle.json")->failures.size(), 1u);
+  fs::remove(folder + "/bundle.json");
+  fs::create_symlink("/etc/passwd", folder + "/bundle.json");
+  EXPECT_EQ(only(), Failures{folder + "/bundle.json: is a link"});
+  EXPECT_EQ(LoadBundle(folder).status().message(), folder + "/bundle.json: is a link");
+  fs::remove_all(folder);
+}
+
 }  // namespace
 }  // namespace flipgate
