@@ -17,6 +17,11 @@ constexpr std::chrono::minutes kQuantizeLimit{10};
 
 }  // namespace
 
+std::string CachedModelPath(const Project& project, const ModelSpec& model) {
+  return fmt::format("{}/models/{}-{}.gguf", project.Path(project.cache), model.name,
+                     model.sha256.substr(0, 16));
+}
+
 ModelStore::ModelStore(const Project& project, const Matrix& matrix,
                        std::vector<std::string> engine, std::vector<std::string> environment)
     : project_(project),
@@ -96,7 +101,7 @@ fg::Result<std::string> ModelStore::Make(const std::string& model) {
         fg::ErrorKind::kIo,
         fmt::format("model '{}': {} is missing; the matrix names it as 'from'", model, spec->from));
   }
-  const std::string path = fmt::format("{}/{}-{}.gguf", folder, model, spec->sha256.substr(0, 16));
+  const std::string path = CachedModelPath(project_, *spec);
   if (!std::filesystem::exists(path)) FG_RETURN_IF_ERROR(MakeVariant(*spec, path));
   FG_ASSIGN_OR_RETURN(const std::string sum, fg::Sha256File(path));
   if (sum == spec->sha256) return path;

@@ -13,6 +13,9 @@
 
 namespace flipgate {
 
+// Where a variant of the matrix is kept, whether it is there or not.
+std::string CachedModelPath(const Project& project, const ModelSpec& model);
+
 class ModelStore {
  public:
   // `engine` is head's program and arguments; it runs without a fault and without any FG_ variable.

@@ -121,6 +121,9 @@ class ProjectLoader {
         (fs::path(project_.matrix).parent_path() / "waivers.yaml").string();
     FG_RETURN_IF_ERROR(Path(&map, "suite", "waivers", beside_matrix, &project_.waivers));
     FG_RETURN_IF_ERROR(Path(&map, "suite", "cache", ".cache", &project_.cache));
+    if (const YamlNode* tools = map.Optional("tools")) {
+      FG_ASSIGN_OR_RETURN(project_.tools, document_.Strings(*tools, "suite.tools"));
+    }
     if (const YamlNode* report = map.Optional("report")) {
       FG_ASSIGN_OR_RETURN(project_.report, Command(*report, "suite.report"));
     }

@@ -27,6 +27,7 @@ struct Project {
   std::string build_program;             // what that yields, relative to {build}: "bin/fg-engine"
   std::string matrix, defaults, waivers, ledger, proofs;  // paths from the root
   std::string cache;  // folder for snapshots and model variants, from the root: ".cache"
+  std::vector<std::string> tools;  // programs that the project needs here, for `doctor`
   std::vector<std::string>
       report;  // command that renders a bundle's page; words may hold {out}; may be empty
   std::map<std::string, SnapshotPin> snapshots;  // per hardware class

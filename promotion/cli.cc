@@ -23,13 +23,8 @@ constexpr const char* kDescription =
 // Engines would inherit such a variable, or the caller believes that they do: either way the run
 // would not be what it says.
 Status CheckEnvironment(const std::vector<std::string>& environment) {
-  std::vector<std::string> found;
-  for (const std::string& entry : environment) {
-    const std::string name = entry.substr(0, entry.find('='));
-    if (name.starts_with("FG_") && name != "FG_CUBLASLT_PATH") found.push_back(name);
-  }
+  const std::vector<std::string> found = StrayVariables(environment);
   if (found.empty()) return Status::Ok();
-  std::sort(found.begin(), found.end());
   return Status(
       ErrorKind::kUsage,
       fmt::format(
@@ -76,6 +71,16 @@ int UsageError(const Terminal& terminal, const std::string& message) {
 }
 
 }  // namespace
+
+std::vector<std::string> StrayVariables(const std::vector<std::string>& environment) {
+  std::vector<std::string> found;
+  for (const std::string& entry : environment) {
+    const std::string name = entry.substr(0, entry.find('='));
+    if (name.starts_with("FG_") && name != "FG_CUBLASLT_PATH") found.push_back(name);
+  }
+  std::sort(found.begin(), found.end());
+  return found;
+}
 
 std::string Terminal::Painted(const std::string& text, Tone tone) const {
   static constexpr const char* kCodes[] = {"32", "31", "33", "2"};
@@ -161,7 +166,9 @@ int RunCli(const std::vector<std::string>& arguments, const std::vector<std::str
   } catch (const CLI::ParseError& error) {
     return UsageError(terminal, ParseMessage(app, error, arguments));
   }
-  if (const Status clean = CheckEnvironment(environment); !clean.ok())
+  invocation.environment = environment;
+  if (const Status clean = CheckEnvironment(environment);
+      !clean.ok() && invocation.refuses_variables)
     return invocation.Fail(clean);
   const int code = invocation.action();
   terminal.out->flush();

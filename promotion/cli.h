@@ -15,6 +15,7 @@
 #include "gates/matrix.h"
 #include "gates/project.h"
 #include "gates/runner.h"
+#include "promotion/faults.h"
 #include "promotion/snapshot.h"
 
 namespace flipgate {
@@ -32,6 +33,9 @@ struct Services {
       snapshot;
   // All but `matrix`, of HEAD. kIo where the project is no git repository.
   std::function<fg::Result<BundleHashes>(const Project&, const std::string& hardware_class)> hashes;
+  // The planted faults of an engine (its program and arguments).
+  std::function<fg::Result<std::vector<PlantedFault>>(const std::vector<std::string>& engine)>
+      faults;
 };
 Services RealServices();
 
@@ -50,8 +54,11 @@ struct Terminal {
 struct Invocation {
   Terminal terminal;
   Services services;
-  std::string project_folder;  // --project
-  bool json = false;           // --json
+  std::string project_folder;            // --project
+  bool json = false;                     // --json
+  std::vector<std::string> environment;  // of this process, "NAME=value"
+  // FG_ variables of the caller's are an error, except to a command that tells of them itself.
+  bool refuses_variables = true;
   std::function<int()> action;
 
   std::vector<std::string> KindNames() const;
@@ -62,6 +69,9 @@ struct Invocation {
   // The matrix at `path` (from the caller's folder), or the project's own where it is empty.
   fg::Result<Matrix> OpenMatrix(const Project& project, const std::string& path) const;
 };
+
+// The FG_ variables of an environment, sorted, but for the one that is passed on to engines.
+std::vector<std::string> StrayVariables(const std::vector<std::string>& environment);
 
 // kUsage "PATH: there is no such bundle" unless `path` is a file or a folder with bundle.json.
 fg::Status RequireBundle(const std::string& path);

@@ -67,8 +67,9 @@ class CliTest : public testing::Test {
                         SelectCells(options.matrix, options.hardware_class, options.selection));
     size_t done = 0;
     for (const CellId& id : all) {
-      CellResult result =
-          outcome_ == Outcome::kFail ? CellResult::Fail("mismatch", "one bit") : Passed();
+      const bool fails =
+          outcome_ == Outcome::kFail || (fail_under_a_fault_ && !options.fault.empty());
+      CellResult result = fails ? CellResult::Fail("mismatch", "one bit") : Passed();
       if (std::find(meant.begin(), meant.end(), id) == meant.end())
         result = CellResult::Skipped("not selected");
       const bool failed = result.outcome == Outcome::kFail;
@@ -97,6 +98,7 @@ class CliTest : public testing::Test {
   Services services_;
   RunOptions seen_;
   Outcome outcome_ = Outcome::kPass;
+  bool fail_under_a_fault_ = false;
   bool color_ = false, live_ = false;
   std::ostringstream out_, err_;
 };
@@ -164,6 +166,57 @@ TEST_F(CliTest, ListShowsWhatThereIs) {
   EXPECT_EQ(json["cells"].size(), 6u);
   EXPECT_EQ(json["kinds"][0]["defends"], "shared faults");
   EXPECT_EQ(json["pairs"]["lattice"]["FG_B"]["shared_with"], "default");
+}
+
+// A class is known by the file of defaults; a project without one takes every class.
+TEST_F(CliTest, AMisspeltClassGetsTheNearest) {
+  EXPECT_EQ(Run({"list", "--cells", "--class", "anything"}), 0);
+  Write("d.yaml", "version: 1\nclasses: [cpu, gpu, other]\ngates: {}\n");
+  const std::vector<std::vector<std::string>> commands = {{"list"},      {"run"},    {"snapshot"},
+                                                          {"selfcheck"}, {"doctor"}, {"demo"}};
+  for (std::vector<std::string> command : commands) {
+    const std::string name = command[0];
+    command.insert(command.end(), {"--class", "gpv"});
+    EXPECT_EQ(Run(command), 2) << name;
+    EXPECT_EQ(
+        err_.str(),
+        "flipgate: --class gpv: unknown hardware class 'gpv'; did you mean 'gpu'?; the classes "
+        "of d.yaml are cpu, gpu, other\n")
+        << name;
+  }
+  EXPECT_EQ(Run({"list", "--cells", "--class", "gpu"}), 0);
+  Write("d.yaml", "version: 1\ngates: {}\n");
+  EXPECT_EQ(Run({"list"}), 2);
+  EXPECT_THAT(err_.str(), StartsWith("flipgate: d.yaml:1:1: "));
+}
+
+TEST_F(CliTest, SelfcheckAndDemoWorkOnTheFaultsOfTheEngine) {
+  services_.faults =
+      [](const std::vector<std::string>& engine) -> fg::Result<std::vector<PlantedFault>> {
+    EXPECT_EQ(engine[0].substr(engine[0].rfind('/')), "/engine");
+    return std::vector<PlantedFault>{{"bent", "bends a bit", {"parity"}},
+                                     {"torn", "tears", {"lattice"}}};
+  };
+  fail_under_a_fault_ = true;
+  EXPECT_EQ(Run({"selfcheck", "--jobs", "1"}), 0) << err_.str() << out_.str();
+  EXPECT_THAT(out_.str(), HasSubstr("] killed     bent                   parity  "));
+  EXPECT_THAT(out_.str(), HasSubstr("; lattice/default/a (mismatch)\n"));
+  EXPECT_THAT(out_.str(),
+              HasSubstr("passed: 2 of 2 faults killed by every kind that they list (2 pairs, 6 "
+                        "control cells) on cpu in "));
+  EXPECT_TRUE(fs::exists(root_ + "/out/selfcheck/selfcheck.json"));
+  EXPECT_EQ(Run({"selfcheck", "--json", "--fault", "torn"}), 0);
+  EXPECT_EQ(Json::parse(out_.str())["faults"].size(), 1u);
+  EXPECT_EQ(Run({"selfcheck", "--fault", "tron"}), 2);
+  EXPECT_EQ(err_.str(), "flipgate: --fault tron: unknown fault 'tron'; did you mean 'torn'?\n");
+  EXPECT_EQ(Run({"demo"}), 0) << err_.str();
+  EXPECT_THAT(out_.str(), HasSubstr("The planted fault: bent: bends a bit\n"));
+  EXPECT_THAT(out_.str(), HasSubstr(": fail (mismatch)\n  why             one bit\n"));
+  EXPECT_THAT(out_.str(), HasSubstr("are not built yet.\n"));
+  EXPECT_FALSE(fs::exists(seen_.out));
+  EXPECT_EQ(seen_.snapshot_program, "");
+  EXPECT_EQ(Run({"demo", "--json"}), 0);
+  EXPECT_EQ(Json::parse(out_.str())["category"], "mismatch");
 }
 
 TEST_F(CliTest, RunHandsOnWhatWasAsked) {

@@ -5,6 +5,8 @@
 #include <memory>
 #include <ostream>
 
+#include "promotion/defaults.h"
+
 namespace flipgate {
 namespace {
 
@@ -60,7 +62,7 @@ void PrintText(const Invocation& invocation, const Matrix& matrix,
   }
   out << "\nModels\n";
   for (const ModelSpec& model : matrix.models()) {
-    out << fmt::format("  {:16} {} as {}\n", model.name, model.from, model.quantize);
+    out << fmt::format("  {:16} {} as {}\n", model.name, model.Source(), model.quantize);
   }
   const std::vector<CellId> cells = matrix.Cells(hardware_class);
   out << fmt::format("\nCells on class {} ({})\n", hardware_class, cells.size());
@@ -77,6 +79,8 @@ int List(const Invocation& invocation, const ListOptions& options) {
   if (!project.ok()) return invocation.Fail(project.status());
   const auto matrix = invocation.OpenMatrix(*project, options.matrix);
   if (!matrix.ok()) return invocation.Fail(matrix.status());
+  if (const fg::Status known = CheckClass(*project, options.hardware_class); !known.ok())
+    return invocation.Fail(known);
   if (matrix->Cells(options.hardware_class).empty()) {
     return invocation.Fail(
         fg::Status(fg::ErrorKind::kUsage,

@@ -6,6 +6,7 @@
 #include <ostream>
 
 #include "base/process.h"
+#include "promotion/defaults.h"
 
 namespace flipgate {
 namespace {
@@ -22,6 +23,8 @@ int Obtain(const Invocation& invocation, const std::string& hardware_class) {
   fg::KillChildrenOnSignals();
   const auto project = invocation.OpenProject();
   if (!project.ok()) return invocation.Fail(project.status());
+  if (const fg::Status known = CheckClass(*project, hardware_class); !known.ok())
+    return invocation.Fail(known);
   const auto snapshot =
       invocation.services.snapshot(*project, hardware_class, [&](const std::string& line) {
         *invocation.terminal.err << line << "\n" << std::flush;

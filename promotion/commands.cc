@@ -2,10 +2,14 @@
 // row here.
 #include "promotion/cli.h"
 #include "promotion/command_cell_status.h"
+#include "promotion/command_demo.h"
+#include "promotion/command_diff.h"
+#include "promotion/command_doctor.h"
 #include "promotion/command_explain.h"
 #include "promotion/command_list.h"
 #include "promotion/command_pack.h"
 #include "promotion/command_run.h"
+#include "promotion/command_selfcheck.h"
 #include "promotion/command_snapshot.h"
 #include "promotion/command_verify.h"
 
@@ -13,8 +17,9 @@ namespace flipgate {
 
 const std::vector<RegisterCommand>& AllCommands() {
   static const std::vector<RegisterCommand> kCommands = {
-      &RegisterRun,  &RegisterList,     &RegisterExplain,   &RegisterVerify,
-      &RegisterPack, &RegisterSnapshot, &RegisterCellStatus};
+      &RegisterRun,    &RegisterList, &RegisterExplain,   &RegisterVerify,
+      &RegisterDiff,   &RegisterPack, &RegisterSelfCheck, &RegisterSnapshot,
+      &RegisterDoctor, &RegisterDemo, &RegisterCellStatus};
   return kCommands;
 }
 

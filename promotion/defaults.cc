@@ -1,5 +1,12 @@
 #include "promotion/defaults.h"
 
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <filesystem>
+
+#include "base/file.h"
+#include "base/nearest.h"
 #include "base/sha256.h"
 #include "gates/yaml_document.h"
 
@@ -52,6 +59,28 @@ Result<std::vector<DefaultRow>> ReadDefaults(const std::string& text, const std:
     FG_RETURN_IF_ERROR(ReadRow(document, gate, hardware_class, &rows));
   }
   return rows;
+}
+
+Result<std::vector<std::string>> ReadClasses(const std::string& text,
+                                             const std::string& file_name) {
+  FG_ASSIGN_OR_RETURN(const YamlDocument document, YamlDocument::Parse(text, file_name));
+  FG_ASSIGN_OR_RETURN(YamlMap root, YamlMap::Open(document, document.root(), "the file"));
+  FG_ASSIGN_OR_RETURN(const YamlNode* classes, root.Required("classes"));
+  return document.Strings(*classes, "classes");
+}
+
+Status CheckClass(const Project& project, const std::string& hardware_class) {
+  const std::string path = project.Path(project.defaults);
+  if (!std::filesystem::exists(path)) return Status::Ok();
+  FG_ASSIGN_OR_RETURN(const std::string text, fg::ReadFile(path));
+  FG_ASSIGN_OR_RETURN(const auto classes, ReadClasses(text, project.defaults));
+  if (std::find(classes.begin(), classes.end(), hardware_class) != classes.end())
+    return Status::Ok();
+  return Status(
+      fg::ErrorKind::kUsage,
+      fmt::format("--class {0}: unknown hardware class '{0}'{1}; the classes of {2} are {3}",
+                  hardware_class, fg::DidYouMean(hardware_class, classes), project.defaults,
+                  fmt::join(classes, ", ")));
 }
 
 std::string DefaultsHash(const std::vector<DefaultRow>& rows) {

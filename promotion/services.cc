@@ -23,7 +23,8 @@ Services RealServices() {
   return {.kinds = AllEvidenceKinds(),
           .run = &RunMatrix,
           .snapshot = &ObtainSnapshot,
-          .hashes = &HashesOfHead};
+          .hashes = &HashesOfHead,
+          .faults = &AskFaults};
 }
 
 }  // namespace flipgate

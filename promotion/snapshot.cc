@@ -32,6 +32,13 @@ struct Entry {
   std::string folder, program, meta;
 };
 
+Entry EntryOf(const Project& project, const SnapshotPin& pin, const std::string& commit) {
+  const std::string key =
+      fg::Sha256Hex(std::string_view(pin.engine + pin.defaults + commit)).substr(0, 24);
+  const std::string folder = project.Path(project.cache) + "/snapshots/" + key;
+  return {folder, folder + "/engine", folder + "/meta.json"};
+}
+
 std::string Filled(std::string word, const std::string& source, const std::string& build) {
   const std::pair<std::string, std::string> kWords[] = {
       {"{source}", source},
@@ -166,6 +173,29 @@ Result<std::string> FindRevision(const Git& git, const Project& project, const S
   return std::string();
 }
 
+SnapshotState InspectSnapshot(const Project& project, const std::string& hardware_class) {
+  SnapshotState state;
+  const auto pinned = project.snapshots.find(hardware_class);
+  if (pinned == project.snapshots.end()) {
+    state.absent = "flipgate.yaml names no snapshot for class '" + hardware_class + "'";
+    return state;
+  }
+  const Git git(project.root);
+  const auto commit = FindRevision(git, project, pinned->second, hardware_class);
+  const auto head = HashRevision(git, project, "HEAD", hardware_class);
+  if (!commit.ok() || !head.ok()) {
+    state.missing = commit.ok() ? head.status().message() : commit.status().message();
+  } else if (commit->empty()) {
+    state.missing = NotInHistory(git, pinned->second, hardware_class).message();
+  } else if (head->engine == pinned->second.engine && head->defaults == pinned->second.defaults) {
+    state.absent = "nothing to contrast: the snapshot is this very state";
+  } else {
+    state.commit = *commit;
+    state.kept = KeptSum(EntryOf(project, pinned->second, *commit)).ok();
+  }
+  return state;
+}
+
 Result<Snapshot> ObtainSnapshot(const Project& project, const std::string& hardware_class,
                                 const std::function<void(const std::string&)>& note) {
   Snapshot snapshot;
@@ -187,12 +217,7 @@ Result<Snapshot> ObtainSnapshot(const Project& project, const std::string& hardw
     snapshot.record.absent = "nothing to contrast: the snapshot is this very state";
     return snapshot;
   }
-  const std::string key =
-      fg::Sha256Hex(std::string_view(pin.engine + pin.defaults + commit)).substr(0, 24);
-  Entry entry;
-  entry.folder = project.Path(project.cache) + "/snapshots/" + key;
-  entry.program = entry.folder + "/engine";
-  entry.meta = entry.folder + "/meta.json";
+  const Entry entry = EntryOf(project, pin, commit);
   FG_RETURN_IF_ERROR(fg::MakeFolders(entry.folder));
   // One builder at a time per entry; a second one waits and then finds what the first built.
   FG_ASSIGN_OR_RETURN(const fg::FileLock lock, fg::FileLock::Take(entry.folder + "/lock"));

@@ -22,6 +22,15 @@ struct Snapshot {
 fg::Result<std::string> FindRevision(const Git& git, const Project& project, const SnapshotPin& pin,
                                      const std::string& hardware_class);
 
+// What there is of a class's snapshot, without building it.
+struct SnapshotState {
+  std::string absent;   // why none is needed, as in SnapshotRecord; else ""
+  std::string missing;  // why it cannot be had; else ""
+  std::string commit;
+  bool kept = false;  // the program lies in the cache and has its booked sum
+};
+SnapshotState InspectSnapshot(const Project& project, const std::string& hardware_class);
+
 // Finds or builds the snapshot that flipgate.yaml names for a class. Where none is named, or it is
 // HEAD itself with nothing promoted, `absent` says so and nothing is built. kUsage: the pinned
 // commit is not in this history (and whether the clone is shallow), a program whose own word
