@@ -69,6 +69,52 @@ class Errors(unittest.TestCase):
     def test_a_cell_that_does_not_exist(self):
         self.expect(self.flipgate_run("--cell", "pairty/FG_MMQ"), 2, "pairty", "parity")
 
+    def test_a_misspelt_class(self):
+        why = ("flipgate: --class cpv: unknown hardware class 'cpv'; did you mean 'cpu'?; the classes of promotion/defaults.yaml "
+               "are cpu, sm_80, sm_86, sm_89, sm_90, other\n")
+        for command in ("list", "snapshot", "run", "selfcheck", "doctor", "demo"):
+            done = programs.run(programs.FLIPGATE, command, "--class", "cpv")
+            self.assertEqual((done.returncode, done.stderr), (2, why), command)
+
+    def test_an_unknown_fault_or_kind_of_the_selfcheck(self):
+        words = [programs.FLIPGATE, "selfcheck", "--engine", programs.ENGINE, "--out", self.folder / "out"]
+        done = programs.run(*words, "--fault", "nible_swapped")
+        self.assertEqual((done.returncode, done.stderr), (
+            2, "flipgate: --fault nible_swapped: unknown fault 'nible_swapped'; did you mean 'nibbles_swapped'?\n"))
+        done = programs.run(*words, "--kind", "latice")
+        self.assertEqual((done.returncode, done.stderr), (
+            2, "flipgate: --kind latice: unknown kind of evidence 'latice'; did you mean 'lattice'?\n"))
+        done = programs.run(*words, "--fault", "nan_logits", "--kind", "liveness")
+        self.assertEqual((done.returncode, done.stderr), (2, "flipgate: nan_logits does not list liveness\n"))
+
+    def test_an_unknown_fault_of_a_run(self):
+        self.expect(self.flipgate_run("--cell", "parity/default/small-k", "--fault", "nible_swapped"), 2, "nibbles_swapped")
+
+    def test_faults_that_no_engine_would_list(self):
+        engine = self.folder / "engine"
+        engine.write_text("#!/bin/sh\necho '[{\"name\": \"a/b\", \"description\": \"\", \"kinds\": []}]'\n")
+        engine.chmod(0o755)
+        done = programs.run(programs.FLIPGATE, "selfcheck", "--engine", engine, "--out", self.folder / "out")
+        self.assertEqual((done.returncode, done.stderr), (
+            4, "flipgate: head's `faults --json`: faults[0].name: may hold letters, digits, '_' and '-'\n"))
+
+    def test_a_diff_of_what_is_no_bundle(self):
+        done = programs.run(programs.FLIPGATE, "diff", self.folder, self.folder)
+        self.assertEqual((done.returncode, done.stderr), (2, f"flipgate: {self.folder}: there is no such bundle\n"))
+        (self.folder / "bundle.json").write_text("{}")
+        done = programs.run(programs.FLIPGATE, "diff", self.folder, self.folder)
+        self.assertEqual(done.returncode, 2)
+        self.assertRegex(done.stderr, f"^flipgate: {self.folder}: the bundle is damaged: .*\n$")
+
+    def test_a_doctor_who_finds_a_variable(self):
+        done = programs.run(programs.FLIPGATE, "doctor", "--engine", programs.ENGINE, env={"FG_MMQ": "0"})
+        self.assertEqual((done.returncode, done.stderr), (2, ""))
+        self.assertIn("fail variables: FG_MMQ set here, which no run starts with; unset FG_MMQ\n", done.stdout)
+
+    def test_a_demo_without_an_engine(self):
+        done = programs.run(programs.FLIPGATE, "demo", "--engine", "no/engine")
+        self.assertEqual((done.returncode, done.stderr), (2, "flipgate: no/engine: there is no such engine\n"))
+
     def test_a_folder_that_is_no_project(self):
         done = programs.run(programs.FLIPGATE, "list", "--project", self.folder)
         self.expect(done, 2, "flipgate.yaml")

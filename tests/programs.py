@@ -1,5 +1,6 @@
 """The built programs, for the end-to-end tests: run them as a user would, with a clean environment."""
 
+import json
 import os
 from pathlib import Path
 import subprocess
@@ -17,3 +18,10 @@ def run(*words, env=None, timeout=300, cwd=ROOT):
     clean.update(env or {}, NO_COLOR="1")
     return subprocess.run([str(w) for w in words], cwd=cwd, env=clean, timeout=timeout, check=False,
                           capture_output=True, text=True)
+
+
+def ask_hello():
+    """What the engine says of itself."""
+    done = subprocess.run([ENGINE, "probe"], input='{"id": 1, "request": "hello"}\n', capture_output=True, text=True,
+                          check=True, env={"PATH": os.environ["PATH"]})
+    return json.loads(done.stdout.splitlines()[0])
