@@ -2,6 +2,7 @@
 // row here.
 #include "promotion/cli.h"
 #include "promotion/command_cell_status.h"
+#include "promotion/command_compare.h"
 #include "promotion/command_demo.h"
 #include "promotion/command_diff.h"
 #include "promotion/command_doctor.h"
@@ -17,9 +18,9 @@ namespace flipgate {
 
 const std::vector<RegisterCommand>& AllCommands() {
   static const std::vector<RegisterCommand> kCommands = {
-      &RegisterRun,    &RegisterList, &RegisterExplain,   &RegisterVerify,
-      &RegisterDiff,   &RegisterPack, &RegisterSelfCheck, &RegisterSnapshot,
-      &RegisterDoctor, &RegisterDemo, &RegisterCellStatus};
+      &RegisterRun,      &RegisterList,    &RegisterExplain, &RegisterVerify,
+      &RegisterDiff,     &RegisterCompare, &RegisterPack,    &RegisterSelfCheck,
+      &RegisterSnapshot, &RegisterDoctor,  &RegisterDemo,    &RegisterCellStatus};
   return kCommands;
 }
 
