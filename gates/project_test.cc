@@ -47,6 +47,15 @@ TEST(Project, ReadsAllOfIt) {
   EXPECT_EQ(project->Path("gates/matrix.yaml"), "/p/gates/matrix.yaml");
 }
 
+TEST(Project, ToolsAreOptional) {
+  EXPECT_TRUE(Project::Parse(kGood, "flipgate.yaml", "/p")->tools.empty());
+  std::string text = kGood;
+  text.replace(text.find("proofs: p"), 9, "proofs: p, tools: [cc, make]");
+  const auto project = Project::Parse(text, "flipgate.yaml", "/p");
+  ASSERT_TRUE(project.ok()) << project.status().message();
+  EXPECT_EQ(project->tools, (std::vector<std::string>{"cc", "make"}));
+}
+
 TEST(Project, RefusesWhatCannotBeMeant) {
   EXPECT_EQ(Refused("version: 1", "version: 2"),
             "flipgate.yaml:1:10: this program reads version 1 of flipgate.yaml, not 2");

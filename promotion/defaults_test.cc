@@ -48,5 +48,13 @@ TEST(Defaults, AMistakeIsNamedWithItsPlace) {
       ReadDefaults("gates:\n  FG_MMQ:\n    cpu: {stage: promoted}\n", "d.yaml", "cpu").ok());
 }
 
+TEST(Defaults, ClassesAreThoseThatTheFileLists) {
+  const auto classes =
+      ReadClasses("version: 1\nclasses: [cpu, sm_90]\ngates: {}\n", "defaults.yaml");
+  ASSERT_TRUE(classes.ok()) << classes.status().message();
+  EXPECT_EQ(*classes, (std::vector<std::string>{"cpu", "sm_90"}));
+  EXPECT_FALSE(ReadClasses("version: 1\ngates: {}\n", "defaults.yaml").ok());
+}
+
 }  // namespace
 }  // namespace flipgate

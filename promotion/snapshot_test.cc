@@ -91,6 +91,7 @@ TEST_F(SnapshotTest, HeadItselfIsNothingToContrast) {
   const auto snapshot = Obtain();
   ASSERT_TRUE(snapshot.ok()) << snapshot.status().message();
   EXPECT_EQ(snapshot->record.absent, "nothing to contrast: the snapshot is this very state");
+  EXPECT_EQ(InspectSnapshot(LoadProject(), "cpu").absent, snapshot->record.absent);
 }
 
 TEST_F(SnapshotTest, TheNewestAncestorWithBothHashesIsTaken) {
@@ -111,6 +112,7 @@ TEST_F(SnapshotTest, APinOutsideTheHistoryIsSaid) {
   repo_.Commit("a pin that nobody has");
   const auto snapshot = Obtain();
   ASSERT_FALSE(snapshot.ok());
+  EXPECT_EQ(InspectSnapshot(LoadProject(), "cpu").missing, snapshot.status().message());
   EXPECT_EQ(
       snapshot.status().message(),
       "the snapshot of class 'cpu' (engine aaaaaaaaaaaa..., defaults " +
@@ -137,8 +139,13 @@ TEST_F(SnapshotTest, IsBuiltOnceAndKept) {
   repo_.Write("defaults.yaml", kPromoted);
   Pin(pin_);
   repo_.Commit("flip");
+  SnapshotState state = InspectSnapshot(LoadProject(), "cpu");
+  EXPECT_EQ(state.commit, first_);
+  EXPECT_FALSE(state.kept);
+  EXPECT_EQ(state.missing + state.absent, "");
   const auto snapshot = Obtain();
   ASSERT_TRUE(snapshot.ok()) << snapshot.status().message();
+  EXPECT_TRUE(InspectSnapshot(LoadProject(), "cpu").kept);
   EXPECT_EQ(snapshot->record.commit, first_);
   EXPECT_TRUE(std::filesystem::exists(snapshot->program));
   EXPECT_THAT(notes_, testing::ElementsAre("building the snapshot of class cpu from commit " +
