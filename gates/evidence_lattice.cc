@@ -92,7 +92,8 @@ fg::Result<LabelSet> Visit(RunContext& context, const Corner& corner,
 }
 
 // All combinations at the best level; at each other level one of every set of labels met there: a
-// level knows nothing of gates, only of kernels.
+// level knows nothing of gates, only of kernels. The first fork ends the walk: what lies behind it
+// tells nothing more.
 fg::Result<std::map<LabelSet, Variables>> VisitAll(RunContext& context,
                                                    const std::vector<Prompt>& prompts, Walk* walk) {
   std::map<LabelSet, Variables> paths;
@@ -101,11 +102,13 @@ fg::Result<std::map<LabelSet, Variables>> VisitAll(RunContext& context,
     FG_ASSIGN_OR_RETURN(LabelSet labels,
                         Visit(context, AtLevel(gates, levels.back()), prompts, walk));
     paths.insert({std::move(labels), gates});
+    if (walk->fork) return paths;
   }
   for (size_t i = 0; i + 1 < levels.size(); ++i) {
     for (const auto& [wanted, gates] : paths) {
       const Corner corner = AtLevel(gates, levels[i]);
       FG_ASSIGN_OR_RETURN(const LabelSet labels, Visit(context, corner, prompts, walk));
+      if (walk->fork) return paths;
       if (labels == wanted || walk->label_fault) continue;
       walk->label_fault =
           fmt::format("[{}] dispatches other labels than level {}", corner.name, levels.back());

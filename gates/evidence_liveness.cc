@@ -4,9 +4,7 @@
 
 #include <algorithm>
 
-#include "gates/label_rules.h"
-#include "gates/run_context.h"
-#include "gates/streams.h"
+#include "gates/arm_run.h"
 
 namespace flipgate {
 namespace {
@@ -36,16 +34,12 @@ std::vector<const GateSpec*> GatesOf(const RunContext& context) {
 
 fg::Result<CellResult> CheckLabels(RunContext& context, const CellId& cell) {
   const GateSpec* row = context.gate();
-  FG_ASSIGN_OR_RETURN(const auto prompts,
-                      LoadPrompts(context.project(), context.spec().Text("prompts")));
+  FG_ASSIGN_OR_RETURN(const auto prompts, CellPrompts(context));
   const Variables variables = row != nullptr ? OnVariables(context, *row) : Variables{};
-  FG_ASSIGN_OR_RETURN(CellEngine engine, context.Engine(Arm::kHead, variables, cell.model));
-  StreamOptions options;
-  options.tokens = context.spec().Integer("tokens");
-  FG_ASSIGN_OR_RETURN(const auto streams, CollectStreams(engine, prompts, options));
-  FG_ASSIGN_OR_RETURN(const fg::Json ledger, engine.Ask({{"request", "ledger"}}));
-  const LabelCounts counts = LabelCounts::FromLedger(ledger);
-  const FormulaValues values = ValuesFor(counts, engine.load());
+  FG_ASSIGN_OR_RETURN(const ArmRun run, RunArm(context, Arm::kHead, variables, cell.model, prompts,
+                                               CellOptions(context)));
+  const LabelCounts& counts = run.counts;
+  const FormulaValues& values = run.values;
 
   int64_t checked = 0, matmuls = 0;
   std::optional<std::string> broken;
@@ -77,7 +71,7 @@ fg::Result<CellResult> CheckLabels(RunContext& context, const CellId& cell) {
   result.figures = {{"prefills", counts.prefills},
                     {"rules_checked", checked},
                     {"prefill_matmuls", seen},
-                    {"tokens", CountTokens(streams)}};
+                    {"tokens", CountTokens(run.streams)}};
   result.attachments = {
       {"labels.json", fg::Json{{"variables", variables}, {"labels", LabelsJson(counts)}}.dump(1)}};
   return result;

@@ -40,30 +40,35 @@ fg::Result<CellResult> WalkModes(RunContext& context) {
   Findings found;
   ArmRun first;
   std::string first_name;
-  Json modes = Json::object();
+  Json load, modes = Json::object();
   int64_t tokens = 0, oracle_tokens = 0;
   for (const auto& [setting, text] : gate->set) {
     const Variables variables = InMode(context, *gate, text);
     const std::string name = gate->name + "=" + text;
-    FG_ASSIGN_OR_RETURN(ArmRun run, RunArm(context, Arm::kHead, variables, context.cell().model,
-                                           prompts, CellOptions(context)));
-    const ToldMode told = ReadMode(run.load, gate->name);
-    const ToldMode expected = ExpectedMode(run.load, text);
-    found.Note("flag", name, FlagFault(run.load));
+    FG_ASSIGN_OR_RETURN(CellEngine engine,
+                        context.Engine(Arm::kHead, variables, context.cell().model));
+    load = engine.load();
+    const ToldMode told = ReadMode(load, gate->name);
+    const ToldMode expected = ExpectedMode(load, text);
+    modes[text] = {{"mode", told.mode}, {"reasons", told.reasons}};
+    found.Note("flag", name, FlagFault(load));
     found.Note("mode", name, ModeFault(told, expected));
+    // In a wrong mode the engine may refuse to run, and that would hide why.
+    if (found.fault) break;
+    FG_ASSIGN_OR_RETURN(ArmRun run, RunPrompts(engine, prompts, CellOptions(context)));
     found.Note("label", name, FuseLabelFault(run.load, run.ledger, expected.mode));
+    if (!first.streams.empty()) {
+      found.Note("fork", "all modes must be equal",
+                 FindFork(first.streams, first_name, run.streams, name));
+    }
     FG_ASSIGN_OR_RETURN(const ModelPins pins, CellPins(context, run.sha256));
     const PinsComparison oracle = CompareWithPins(run.streams, run.labels, pins);
     found.Note("oracle", name, oracle.WhyNot());
     oracle_tokens += oracle.compared;
     tokens += CountTokens(run.streams);
-    modes[text] = {{"mode", told.mode}, {"reasons", told.reasons}};
     if (first.streams.empty()) {
       first = std::move(run);
       first_name = name;
-    } else {
-      found.Note("fork", "all modes must be equal",
-                 FindFork(first.streams, first_name, run.streams, name));
     }
   }
   CellResult result;
@@ -75,7 +80,7 @@ fg::Result<CellResult> WalkModes(RunContext& context) {
   result.agreement = kBitwise;
   result.labels = first.labels;
   result.figures = {{"modes", modes},
-                    {"nibble_family_only", NibbleFamilyOnly(first.load)},
+                    {"nibble_family_only", NibbleFamilyOnly(load)},
                     {"tokens_compared", tokens},
                     {"oracle_tokens_compared", oracle_tokens}};
   result.attachments = {

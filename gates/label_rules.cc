@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include "gates/mode_gate.h"
+
 namespace flipgate {
 
 LabelCounts LabelCounts::FromLedger(const fg::Json& ledger) {
@@ -38,6 +40,7 @@ FormulaValues ValuesFor(const LabelCounts& counts, const fg::Json& load) {
   }
   values.layers = model.value("layers", int64_t{0});
   values.prefills = counts.prefills;
+  values.skip_write = SkipWriteFits(load) ? 1 : 0;
   return values;
 }
 

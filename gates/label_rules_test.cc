@@ -36,6 +36,18 @@ TEST(LabelRules, CountsStandInTheirFormulas) {
   EXPECT_EQ(checked, 1);  // a rule that wants nothing proves nothing
 }
 
+TEST(LabelRules, ASkipWriteWindowNeedsItsWeightsAndWidths) {
+  fg::Json load = kLoad;
+  load["model"].update({{"width", 256}, {"ffn", 512}});
+  const auto fits = [](const fg::Json& told) { return ValuesFor({}, told).skip_write; };
+  EXPECT_EQ(fits(load), 1);
+  load["model"]["ffn"] = 832;
+  EXPECT_EQ(fits(load), 0);
+  load["model"]["ffn"] = 512;
+  load["model"]["w16"]["f16"] = 1;
+  EXPECT_EQ(fits(load), 0);
+}
+
 TEST(LabelRules, AWrongCountIsSaidWithBothNumbers) {
   int64_t checked = 0;
   EXPECT_EQ(Broken({Rule("mmq.q4_K.raw", "= w16(q4_K) * prefills")}, &checked),

@@ -130,13 +130,17 @@ class FormulaParser {
 
   void Name() {
     const std::string_view word = Word();
-    if (word == "prefills" || word == "layers") {
+    for (const auto& [name, kind] : {std::pair{"prefills", Step::Kind::kPrefills},
+                                     {"layers", Step::Kind::kLayers},
+                                     {"skip_write", Step::Kind::kSkipWrite}}) {
+      if (word != name) continue;
       at_ += word.size();
-      return Emit(word == "layers" ? Step::Kind::kLayers : Step::Kind::kPrefills);
+      return Emit(kind);
     }
     if (word != "w16" && word != "v16") {
-      return Fail(fmt::format("unknown name '{}'{}", word,
-                              fg::DidYouMean(word, {"w16", "v16", "prefills", "layers"})));
+      return Fail(
+          fmt::format("unknown name '{}'{}", word,
+                      fg::DidYouMean(word, {"w16", "v16", "prefills", "layers", "skip_write"})));
     }
     at_ += word.size();
     if (!Take("(")) return Fail(fmt::format("{0} takes a type, as in {0}(q4_K)", word));
@@ -186,6 +190,9 @@ Result<int64_t> LiveFormula::Value(const FormulaValues& values) const {
         break;
       case Step::Kind::kLayers:
         result = values.layers;
+        break;
+      case Step::Kind::kSkipWrite:
+        result = values.skip_write;
         break;
       case Step::Kind::kAdd:
         combine([](int64_t a, int64_t b, int64_t* r) { return __builtin_add_overflow(a, b, r); });

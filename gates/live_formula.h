@@ -19,10 +19,11 @@ struct FormulaValues {
   std::map<std::string, int64_t> v16 = {};  // values of those weights, per type
   int64_t prefills = 0;                     // forwards of 16 rows or more
   int64_t layers = 0;
+  int64_t skip_write = 0;  // 1 where the model's weights and widths allow a skip-write window
 };
 
 // A condition on a count: `= EXPR` or `>= EXPR`; EXPR of w16(TYPE), v16(TYPE), prefills, layers,
-// whole numbers, + - * / and parentheses. A division must come out even.
+// skip_write, whole numbers, + - * / and parentheses. A division must come out even.
 class LiveFormula {
  public:
   // kUsage "column 9: unknown name 'prefils'; did you mean 'prefills'?": one-based within `text`.
@@ -45,6 +46,7 @@ class LiveFormula {
       kV16,
       kPrefills,
       kLayers,
+      kSkipWrite,
       kAdd,
       kSubtract,
       kMultiply,

@@ -428,8 +428,8 @@ TEST(Matrix, PathsAreCountedForEachModelOfTheKind) {
   };
   EXPECT_EQ(refused("distinct_paths: {a: 20}"),
             "m.yaml:25:111: evidence.lattice.distinct_paths says nothing of b");
-  EXPECT_EQ(refused("distinct_paths: {a: 20, b: 2, c: 3}"),
-            "m.yaml:25:125: unknown model 'c' in evidence.lattice.distinct_paths");
+  EXPECT_EQ(refused("distinct_paths: {a: 20, b: 2, other: 3}"),
+            "m.yaml:25:125: unknown model 'other' in evidence.lattice.distinct_paths");
   EXPECT_EQ(refused("distinct_paths: {a: 0, b: 2}"),
             "m.yaml:25:115: evidence.lattice.distinct_paths.a must be at least 1");
   EXPECT_EQ(refused("distinct_paths: {a: 1, b: 2}, only: []"),

@@ -60,17 +60,28 @@ bool NibbleFamilyOnly(const Json& load) {
   return true;
 }
 
+namespace {
+
+constexpr int64_t kWidth = 256;  // what a norm or ffn must be a multiple of
+
+bool WidthsFit(const Json& load) {
+  const Json model = load.value("model", Json::object());
+  return model.value("width", int64_t{1}) % kWidth == 0 &&
+         model.value("ffn", int64_t{1}) % kWidth == 0;
+}
+
+}  // namespace
+
+bool SkipWriteFits(const Json& load) { return NibbleFamilyOnly(load) && WidthsFit(load); }
+
 ToldMode ExpectedMode(const Json& load, const std::string& asked,
                       const std::set<std::string>& extra) {
-  constexpr int64_t kWidth = 256;  // what a norm or ffn must be a multiple of
   ToldMode expected{asked, asked, {}};
   if (asked == "0") return expected;
-  const Json model = load.value("model", Json::object());
   if (asked == "2") expected.reasons = extra;
   if (asked == "2" && !NibbleFamilyOnly(load)) expected.reasons.insert("weight_mix");
   if (!expected.reasons.empty()) expected.mode = "1";
-  if (model.value("width", int64_t{1}) % kWidth != 0 ||
-      model.value("ffn", int64_t{1}) % kWidth != 0) {
+  if (!WidthsFit(load)) {
     expected.reasons.insert("width");
     expected.mode = "0";
   }

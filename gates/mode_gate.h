@@ -34,6 +34,9 @@ ToldMode ExpectedMode(const fg::Json& load, const std::string& asked,
 // Whether each weight of a 16-row matmul is of the nibble family, by the load answer's table.
 bool NibbleFamilyOnly(const fg::Json& load);
 
+// Whether the model's weights and widths, by the load answer's table, allow mode 2 at all.
+bool SkipWriteFits(const fg::Json& load);
+
 // The fused producers' labels against the mode: all norms and swiglus in front of a 16-row matmul,
 // and none of another mode.
 std::optional<std::string> FuseLabelFault(const fg::Json& load, const fg::Json& ledger,
