@@ -91,58 +91,67 @@ void Explain(const Invocation& invocation, const Trial& trial,
          "yet.\n";
 }
 
+Json ToJson(const Trial& trial) {
+  return {{"fault", trial.fault},
+          {"kind", trial.kind},
+          {"cell", trial.cell},
+          {"category", trial.category},
+          {"reason", trial.reason},
+          {"clean", "pass"},
+          {"not_built", {"check", "bisect"}},
+          {"exit", 0}};
+}
+
+// An older engine to compare with may take minutes to build: the demo does without.
+Result<Snapshot> NoSnapshot(const Project&, const std::string&,
+                            const std::function<void(const std::string&)>&) {
+  Snapshot none;
+  none.record.absent = "the demo builds none";
+  return none;
+}
+
+Result<SelfCheckOptions> MakeOptions(const Invocation& invocation, const RunFlags& flags,
+                                     const std::string& folder, Progress* progress) {
+  SelfCheckOptions options;
+  FG_ASSIGN_OR_RETURN(options.base, MakeRunOptions(invocation, flags, [&](const std::string& line) {
+                        progress->Note(line);
+                      }));
+  FG_ASSIGN_OR_RETURN(options.faults, invocation.services.faults(options.base.engine));
+  options.base.on_note = nullptr;
+  options.base.project.cache = folder + "/cache";
+  options.base.on_cell = [progress](const CellId& id, const CellResult& result, size_t done,
+                                    size_t total) {
+    if (result.outcome != Outcome::kSkipped) progress->Cell(id, result, done, total);
+  };
+  options.all_kinds = invocation.KindNames();
+  options.out = folder + "/out";
+  options.jobs = options.base.jobs;
+  options.run = invocation.services.run;
+  return options;
+}
+
 int Demo(Invocation invocation, const RunFlags& flags) {
   fg::KillChildrenOnSignals();
   const Terminal& terminal = invocation.terminal;
-  // An older engine to compare with may take minutes to build: the demo does without.
-  invocation.services.snapshot = [](const Project&, const std::string&,
-                                    const auto&) -> Result<Snapshot> {
-    Snapshot none;
-    none.record.absent = "the demo builds none";
-    return none;
-  };
+  invocation.services.snapshot = &NoSnapshot;
   const auto folder = TemporaryFolder::Make();
   if (!folder.ok()) return invocation.Fail(folder.status());
   Progress progress(terminal, invocation.json ? terminal.err : terminal.out, flags.quiet);
-  auto base =
-      MakeRunOptions(invocation, flags, [&](const std::string& line) { progress.Note(line); });
-  if (!base.ok()) return invocation.Fail(base.status());
-  auto faults = invocation.services.faults(base->engine);
-  if (!faults.ok()) return invocation.Fail(faults.status());
-  SelfCheckOptions options;
-  options.base = std::move(base).value();
-  options.base.project.cache = (*folder)->path() + "/cache";
-  options.base.on_cell = [&](const CellId& id, const CellResult& result, size_t done,
-                             size_t total) {
-    if (result.outcome != Outcome::kSkipped) progress.Cell(id, result, done, total);
-  };
-  options.faults = *faults;
-  options.all_kinds = invocation.KindNames();
-  options.out = (*folder)->path() + "/out";
-  options.jobs = options.base.jobs;
-  options.run = invocation.services.run;
+  const auto options = MakeOptions(invocation, flags, (*folder)->path(), &progress);
+  if (!options.ok()) return invocation.Fail(options.status());
   progress.Note("Clean cells first, then the same kind with a fault planted in the engine:");
-  const auto caught = CatchOne(options);
+  const auto caught = CatchOne(*options);
   progress.End();
   if (!caught.ok()) return invocation.Fail(caught.status());
-  if (!caught->has_value())
+  if (!caught->has_value()) {
     return invocation.Fail(Status(ErrorKind::kIo,
                                   "none of the faults that were tried was caught; "
                                   "`flipgate selfcheck` says more"));
-  const Trial& trial = **caught;
+  }
   if (invocation.json) {
-    *terminal.out << Json{{"fault", trial.fault},
-                          {"kind", trial.kind},
-                          {"cell", trial.cell},
-                          {"category", trial.category},
-                          {"reason", trial.reason},
-                          {"clean", "pass"},
-                          {"not_built", {"check", "bisect"}},
-                          {"exit", 0}}
-                         .dump(1)
-                  << "\n";
+    *terminal.out << ToJson(**caught).dump(1) << "\n";
   } else {
-    Explain(invocation, trial, *faults);
+    Explain(invocation, **caught, options->faults);
   }
   return 0;
 }

@@ -66,6 +66,7 @@ class SelfCheck {
   Result<SelfCheckReport> Execute();
 
  private:
+  void Begin();
   Status Control();
   void ReadControl(const Bundle& control);
   Trial Try(const std::string& fault, const std::string& kind, bool claimed);
@@ -73,6 +74,7 @@ class SelfCheck {
   void Claimed();
   void Others();
   Status Book(const Trial& trial, bool counted);
+  void SortTrials();
   Status Write();
   // Runs task(0) ... task(count - 1) on so many threads as there are jobs.
   void SideBySide(size_t count, const std::function<void(size_t)>& task);
@@ -149,6 +151,37 @@ void SelfCheck::ReadControl(const Bundle& control) {
   }
 }
 
+// What the bundle of a trial says of the fault. Cells that did not run say nothing.
+void Judge(const Bundle& bundle, Trial* trial) {
+  trial->state = TrialState::kSurvived;
+  trial->reason = fmt::format("{} cells passed", trial->ran.size());
+  for (const BundleCell& cell : bundle.cells) {
+    const bool failed = cell.outcome == Outcome::kFail;
+    const bool worse =
+        failed || (cell.outcome != Outcome::kPass && Holds(trial->ran, cell.id.Text()));
+    if (!worse || trial->state == TrialState::kKilled) continue;
+    trial->state = failed ? TrialState::kKilled : TrialState::kError;
+    trial->cell = cell.id.Text();
+    trial->category = cell.category;
+    trial->reason = cell.reason;
+  }
+}
+
+// The options of a trial's run. The control run has shown that these cells pass without the fault:
+// one failure is the fault's.
+RunOptions TrialRun(const RunOptions& base, const std::string& fault,
+                    const std::vector<CellId>& cells) {
+  RunOptions run = base;
+  run.fault = fault;
+  run.jobs = 1;
+  run.attempts = 1;
+  run.waivers.clear();
+  run.on_note = nullptr;
+  run.order = cells;
+  for (const CellId& cell : cells) run.selection.cells.push_back(cell.Text());
+  return run;
+}
+
 Trial SelfCheck::Try(const std::string& fault, const std::string& kind, bool claimed) {
   Trial trial;
   trial.fault = fault;
@@ -160,15 +193,8 @@ Trial SelfCheck::Try(const std::string& fault, const std::string& kind, bool cla
     trial.reason = "no cell of " + kind + " passed the control run: " + usable.why_none;
     return trial;
   }
-  RunOptions run = options_.base;
-  run.fault = fault;
-  run.jobs = 1;
-  // The control run has shown that these cells pass without the fault: one failure is the fault's.
-  run.attempts = 1;
-  run.waivers.clear();
-  run.order = usable.cells;
-  for (const CellId& cell : usable.cells) run.selection.cells.push_back(cell.Text());
   trial.bundle = "faults/" + fault + "/" + kind;
+  RunOptions run = TrialRun(options_.base, fault, usable.cells);
   run.out = options_.out + "/" + trial.bundle;
   bool caught = false;
   run.leave_out = [&](const CellId&) -> std::string {
@@ -178,24 +204,13 @@ Trial SelfCheck::Try(const std::string& fault, const std::string& kind, bool cla
     if (!caught) trial.ran.push_back(id.Text());
     caught = caught || result.outcome == Outcome::kFail;
   };
-  run.on_note = nullptr;
   const auto summary = options_.run(run);
   trial.seconds = SecondsSince(start);
-  if (!summary.ok()) {
+  if (summary.ok()) {
+    Judge(summary->bundle, &trial);
+  } else {
     trial.state = TrialState::kError;
     trial.reason = summary.status().message();
-    return trial;
-  }
-  trial.state = TrialState::kSurvived;
-  trial.reason = fmt::format("{} cells passed", trial.ran.size());
-  for (const BundleCell& cell : summary->bundle.cells) {
-    const bool worse = cell.outcome == Outcome::kFail ||
-                       (cell.outcome != Outcome::kPass && Holds(trial.ran, cell.id.Text()));
-    if (!worse || trial.state == TrialState::kKilled) continue;
-    trial.state = cell.outcome == Outcome::kFail ? TrialState::kKilled : TrialState::kError;
-    trial.cell = cell.id.Text();
-    trial.category = cell.category;
-    trial.reason = cell.reason;
   }
   return trial;
 }
@@ -282,6 +297,35 @@ void SelfCheck::Others() {
   }
 }
 
+// Which faults are tried, and what is left without the other.
+void SelfCheck::Begin() {
+  report_.jobs = options_.jobs;
+  report_.selected_faults = options_.fault_names;
+  report_.selected_kinds = options_.kinds;
+  report_.faults = TriedFaults(options_);
+  for (const PlantedFault& fault : report_.faults) {
+    if (fault.kinds.empty()) report_.unlisted.push_back(fault.name);
+  }
+  if (!options_.fault_names.empty() || !options_.kinds.empty()) return;
+  for (const std::string& kind : options_.all_kinds) {
+    const bool claimed =
+        std::any_of(options_.faults.begin(), options_.faults.end(),
+                    [&](const PlantedFault& fault) { return Holds(fault.kinds, kind); });
+    if (!claimed) report_.unclaimed.push_back(kind);
+  }
+}
+
+// In the order of the faults, whatever ended first.
+void SelfCheck::SortTrials() {
+  const std::vector<std::string> names = FaultNames(report_.faults);
+  const auto key = [&](const Trial& trial) {
+    const auto place = std::find(names.begin(), names.end(), trial.fault) - names.begin();
+    return std::make_tuple(place, !trial.claimed, trial.kind);
+  };
+  std::stable_sort(report_.trials.begin(), report_.trials.end(),
+                   [&](const Trial& a, const Trial& b) { return key(a) < key(b); });
+}
+
 Result<SelfCheckReport> SelfCheck::Execute() {
   FG_RETURN_IF_ERROR(fg::MakeFolders(options_.out));
   const auto folder = fg::FileLock::TryTake(options_.out);
@@ -292,21 +336,7 @@ Result<SelfCheckReport> SelfCheck::Execute() {
                                                "give --out another folder")
                : folder.status();
   }
-  report_.jobs = options_.jobs;
-  report_.selected_faults = options_.fault_names;
-  report_.selected_kinds = options_.kinds;
-  report_.faults = TriedFaults(options_);
-  for (const PlantedFault& fault : report_.faults) {
-    if (fault.kinds.empty()) report_.unlisted.push_back(fault.name);
-  }
-  if (options_.fault_names.empty() && options_.kinds.empty()) {
-    for (const std::string& kind : options_.all_kinds) {
-      const bool claimed =
-          std::any_of(options_.faults.begin(), options_.faults.end(),
-                      [&](const PlantedFault& fault) { return Holds(fault.kinds, kind); });
-      if (!claimed) report_.unclaimed.push_back(kind);
-    }
-  }
+  Begin();
   FG_RETURN_IF_ERROR(Control());
   FG_RETURN_IF_ERROR(Write());
   if (report_.red.empty()) {
@@ -314,15 +344,7 @@ Result<SelfCheckReport> SelfCheck::Execute() {
     Others();
   }
   FG_RETURN_IF_ERROR(failed_);
-  const auto place = [&](const Trial& trial) {
-    const std::vector<std::string> names = FaultNames(report_.faults);
-    return std::find(names.begin(), names.end(), trial.fault) - names.begin();
-  };
-  std::stable_sort(report_.trials.begin(), report_.trials.end(),
-                   [&](const Trial& a, const Trial& b) {
-                     return std::make_tuple(place(a), !a.claimed, a.kind) <
-                            std::make_tuple(place(b), !b.claimed, b.kind);
-                   });
+  SortTrials();
   report_.complete = true;
   FG_RETURN_IF_ERROR(Write());
   return std::move(report_);

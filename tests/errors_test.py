@@ -1,6 +1,7 @@
 """Wrong things are said well: the place, what is wrong, what to do. No traceback, no hang, the right exit code."""
 
 import fcntl
+import json
 import os
 from pathlib import Path
 import shutil
@@ -55,6 +56,17 @@ class Errors(unittest.TestCase):
     def test_a_gate_exported_by_the_caller(self):
         done = self.flipgate_run("--cell", "parity", env={"FG_MMQ": "1"})
         self.expect(done, 2, "FG_MMQ", "unset")
+
+    def test_the_one_variable_that_is_passed_on(self):
+        engine = self.folder / "engine"
+        engine.write_text(f"#!/bin/sh\necho \"$FG_CUBLASLT_PATH\" >> {self.folder}/seen\nexec {programs.ENGINE} \"$@\"\n")
+        engine.chmod(0o755)
+        done = self.flipgate_run("--cell", "liveness/default/small-k", engine=engine, env={"FG_CUBLASLT_PATH": "/opt/lt"})
+        self.expect(done, 3)
+        self.assertEqual(set((self.folder / "seen").read_text().split()), {"/opt/lt"})
+        bundle = (self.folder / "out" / "bundle.json").read_text()
+        self.assertEqual(json.loads(bundle)["variables"]["FG_CUBLASLT_PATH"], "(set)")
+        self.assertNotIn("/opt/lt", bundle)
 
     def test_an_unwritable_folder(self):
         (self.folder / "file").write_text("x")
