@@ -42,6 +42,8 @@ FuseFacts GatherFuseFacts(const Gates& gates, const ModelShape& shape, bool nibb
   facts.width = shape.width;
   facts.ffn = shape.ffn;
   facts.nibble_family_only = nibble_family_only || gates.faults().Active(Fault::kWeightMixIgnored);
+  // A dead fast path hides behind a fallback that is right: the generic kernel reads f32 rows.
+  if (gates.faults().Active(Fault::kDeadFastPath)) facts.nibble_family_only = false;
   facts.prefill_gemm = gates.settings().prefill_gemm;
   if (!gates.faults().Active(Fault::kDumpReadsSkipped)) facts.readers = gates.settings().Readers();
   return facts;
