@@ -10,8 +10,8 @@
 
 namespace fg {
 
-// y[o] for o in outs; w [out][k] of q4_0, q5_0, q8_0, q4_K or q6_K; a [k/32] one quantized row; bias [out] or
-// null, added last. The same arithmetic as Mmq, to the bit.
+// y[o] for o in outs; w [out][k] of q4_0, q5_0, q8_0, q4_K or q6_K; a [k/32] one quantized row;
+// bias [out] or null, added last. The same arithmetic as Mmq, to the bit.
 void MatvecQuantized(CpuLevel level, TensorType type, const void* w, const ActivationChunk* a,
                      int64_t k, const float* bias, Range outs, float* y);
 
