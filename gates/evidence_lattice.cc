@@ -60,6 +60,8 @@ std::vector<Corner> ThreadCorners(const RunContext& context) {
 }
 
 using LabelSet = std::set<std::string>;
+// What was dispatched, with the combinations that dispatched it.
+using Paths = std::map<LabelSet, std::vector<Variables>>;
 
 struct Walk {
   ArmRun first;
@@ -94,19 +96,18 @@ fg::Result<LabelSet> Visit(RunContext& context, const Corner& corner,
 // All combinations at the best level; at each other level one of every set of labels met there: a
 // level knows nothing of gates, only of kernels. The first fork ends the walk: what lies behind it
 // tells nothing more.
-fg::Result<std::map<LabelSet, Variables>> VisitAll(RunContext& context,
-                                                   const std::vector<Prompt>& prompts, Walk* walk) {
-  std::map<LabelSet, Variables> paths;
+fg::Result<Paths> VisitAll(RunContext& context, const std::vector<Prompt>& prompts, Walk* walk) {
+  Paths paths;
   const std::vector<std::string>& levels = context.levels();
   for (const Variables& gates : Combinations(context.matrix())) {
     FG_ASSIGN_OR_RETURN(LabelSet labels,
                         Visit(context, AtLevel(gates, levels.back()), prompts, walk));
-    paths.insert({std::move(labels), gates});
+    paths[std::move(labels)].push_back(gates);
     if (walk->fork) return paths;
   }
   for (size_t i = 0; i + 1 < levels.size(); ++i) {
     for (const auto& [wanted, gates] : paths) {
-      const Corner corner = AtLevel(gates, levels[i]);
+      const Corner corner = AtLevel(gates.front(), levels[i]);
       FG_ASSIGN_OR_RETURN(const LabelSet labels, Visit(context, corner, prompts, walk));
       if (walk->fork) return paths;
       if (labels == wanted || walk->label_fault) continue;
@@ -149,7 +150,9 @@ fg::Result<CellResult> WalkLattice(RunContext& context, const CellId& cell) {
   for (const auto& [corner, digest] : walk.digests) distinct.insert(digest);
   fg::Json shown = fg::Json::array();
   for (const auto& [labels, gates] : paths) {
-    shown.push_back({{"first", NameOf(gates)}, {"labels", labels}});
+    std::vector<std::string> names;
+    for (const Variables& combination : gates) names.push_back(NameOf(combination));
+    shown.push_back({{"first", names.front()}, {"labels", labels}, {"combinations", names}});
   }
   result.agreement = kBitwise;
   result.labels.assign(walk.labels.begin(), walk.labels.end());

@@ -76,12 +76,28 @@ std::optional<std::string> Unbooked(const Side& side, double share, double slack
       static_cast<double>(side.booked_anonymous) / kMiB, allowed / kMiB);
 }
 
+// The relations that were held, for the page.
+struct Relations {
+  int64_t checked = 0;  // of them right
+  Json rows = Json::array();
+
+  void Row(const Side& side, const std::string& category, const std::string& relation,
+           int64_t wanted, const std::map<std::string, int64_t>::const_iterator& held) {
+    rows.push_back({{"side", side.name},
+                    {"category", category},
+                    {"relation", relation},
+                    {"wanted", wanted},
+                    {"held", held == side.now.end() ? 0 : held->second}});
+  }
+};
+
 fg::Result<std::optional<std::string>> BrokenRelation(const Side& side,
                                                       const std::vector<MemoryRule>& rules,
-                                                      int64_t* checked) {
+                                                      Relations* relations) {
   for (const MemoryRule& rule : rules) {
     FG_ASSIGN_OR_RETURN(const int64_t wanted, rule.formula.Value(side.values));
     const auto found = side.now.find(rule.category);
+    relations->Row(side, rule.category, rule.formula.text(), wanted, found);
     if (found == side.now.end()) {
       return std::optional<std::string>(side.name + ": the ledger has no category '" +
                                         rule.category + "'");
@@ -91,23 +107,32 @@ fg::Result<std::optional<std::string>> BrokenRelation(const Side& side,
           fmt::format("{}: {} holds {} bytes, the matrix wants {} (that is {})", side.name,
                       rule.category, found->second, rule.formula.text(), wanted));
     }
-    ++*checked;
+    ++relations->checked;
   }
   return std::optional<std::string>();
 }
 
 // A gate that declares no relation builds nothing: every category is the same both ways.
-std::optional<std::string> Differs(const Side& on, const Side& off, int64_t* checked) {
+std::optional<std::string> Differs(const Side& on, const Side& off, Relations* relations) {
   for (const auto& [category, bytes] : on.now) {
     const auto other = off.now.find(category);
+    relations->Row(off, category, "as with the gate on", bytes, other);
     if (other == off.now.end() || other->second != bytes) {
       return fmt::format(
           "{} holds {} bytes with the gate on and {} with it off, but the gate declares no memory",
           category, bytes, other == off.now.end() ? 0 : other->second);
     }
-    ++*checked;
+    ++relations->checked;
   }
   return std::nullopt;
+}
+
+// Bytes that the gate may cost at peak.
+double AllowedBytes(const GateBudget& budget, const Side& off) {
+  const auto cost = budget.may_cost.find("memory");
+  if (cost == budget.may_cost.end()) return 0;
+  return cost->second.unit == "%" ? cost->second.amount / 100 * static_cast<double>(off.peak_total)
+                                  : cost->second.amount * kMiB;
 }
 
 std::optional<std::string> OverBudget(const GateBudget& budget, const Side& on, const Side& off) {
@@ -117,16 +142,22 @@ std::optional<std::string> OverBudget(const GateBudget& budget, const Side& on, 
     return fmt::format("the gate claims lower memory, but its peak is {:.2f} MiB higher",
                        delta / kMiB);
   }
-  const auto cost = budget.may_cost.find("memory");
-  double allowed = 0;
-  if (cost != budget.may_cost.end()) {
-    allowed = cost->second.unit == "%"
-                  ? cost->second.amount / 100 * static_cast<double>(off.peak_total)
-                  : cost->second.amount * kMiB;
-  }
+  const double allowed = AllowedBytes(budget, off);
   if (delta <= allowed) return std::nullopt;
   return fmt::format("the gate costs {:.2f} MiB at peak, its budget is {:.2f} MiB", delta / kMiB,
                      allowed / kMiB);
+}
+
+Json BudgetJson(const GateBudget& budget, const Side& on, const Side& off) {
+  Json json = {{"peak_difference_bytes", on.peak_total - off.peak_total},
+               {"allowed_bytes", static_cast<int64_t>(AllowedBytes(budget, off))}};
+  const auto claim = budget.claims.find("memory");
+  if (claim != budget.claims.end()) json["claim"] = claim->second;
+  const auto cost = budget.may_cost.find("memory");
+  if (cost != budget.may_cost.end()) {
+    json["may_cost"] = fmt::format("{:+g} {}", cost->second.amount, cost->second.unit);
+  }
+  return json;
 }
 
 Json SideJson(const Side& side) {
@@ -161,16 +192,17 @@ fg::Result<std::map<std::string, int64_t>> DefaultBytes(const RunContext& contex
 }
 
 fg::Result<std::optional<std::string>> DefaultFault(const RunContext& context, const Side& side,
-                                                    bool promoted, int64_t* checked) {
+                                                    bool promoted, Relations* relations) {
   FG_ASSIGN_OR_RETURN(const auto wanted, DefaultBytes(context, side.values, promoted));
   for (const auto& [category, bytes] : wanted) {
     const auto found = side.now.find(category);
+    relations->Row(side, category, "the relations of the gates together", bytes, found);
     if (found == side.now.end() || found->second != bytes) {
       return std::optional<std::string>(
           fmt::format("{}: {} holds {} bytes, the relations of the gates add up to {}", side.name,
                       category, found == side.now.end() ? 0 : found->second, bytes));
     }
-    ++*checked;
+    ++relations->checked;
   }
   return std::optional<std::string>();
 }
@@ -178,17 +210,17 @@ fg::Result<std::optional<std::string>> DefaultFault(const RunContext& context, c
 // The relations that hold for this row: the gate's own; for `default` those of the promoted gates
 // together.
 fg::Result<std::optional<std::string>> RelationFault(const RunContext& context, const Side& with,
-                                                     const Side& without, int64_t* checked) {
+                                                     const Side& without, Relations* relations) {
   const GateSpec* gate = context.gate();
   if (gate == nullptr) {
-    FG_ASSIGN_OR_RETURN(auto fault, DefaultFault(context, with, true, checked));
+    FG_ASSIGN_OR_RETURN(auto fault, DefaultFault(context, with, true, relations));
     if (fault) return fault;
-    return DefaultFault(context, without, false, checked);
+    return DefaultFault(context, without, false, relations);
   }
-  if (gate->memory_on.empty()) return Differs(with, without, checked);
-  FG_ASSIGN_OR_RETURN(auto fault, BrokenRelation(with, gate->memory_on, checked));
+  if (gate->memory_on.empty()) return Differs(with, without, relations);
+  FG_ASSIGN_OR_RETURN(auto fault, BrokenRelation(with, gate->memory_on, relations));
   if (fault) return fault;
-  return BrokenRelation(without, gate->memory_off, checked);
+  return BrokenRelation(without, gate->memory_off, relations);
 }
 
 fg::Result<CellResult> Compare(RunContext& context, const CellId& cell) {
@@ -209,9 +241,9 @@ fg::Result<CellResult> Compare(RunContext& context, const CellId& cell) {
   FG_ASSIGN_OR_RETURN(const Side with, Measure(context, "on", on, cell.model));
   FG_ASSIGN_OR_RETURN(const Side without, Measure(context, "off", off, cell.model));
 
-  int64_t checked = 0;
+  Relations relations;
   FG_ASSIGN_OR_RETURN(std::optional<std::string> fault,
-                      RelationFault(context, with, without, &checked));
+                      RelationFault(context, with, without, &relations));
   std::string category = "relation";
   for (const Side* side : {&with, &without}) {
     if (fault) break;
@@ -225,14 +257,19 @@ fg::Result<CellResult> Compare(RunContext& context, const CellId& cell) {
   CellResult result;
   if (fault) {
     result = CellResult::Fail(category, *fault);
-  } else if (with.tokens == 0 || without.tokens == 0 || checked == 0) {
+  } else if (with.tokens == 0 || without.tokens == 0 || relations.checked == 0) {
     result = CellResult::Fail("protocol", "an arm generated no token, or no relation was checked");
   } else {
     result.outcome = Outcome::kPass;
   }
   result.agreement = share.name;
-  result.figures = {
-      {"on", SideJson(with)}, {"off", SideJson(without)}, {"relations_checked", checked}};
+  result.figures = {{"on", SideJson(with)},
+                    {"off", SideJson(without)},
+                    {"relations_checked", relations.checked},
+                    {"relations", relations.rows}};
+  if (gate != nullptr) {
+    result.figures["budget"] = BudgetJson(gate->Budget(context.hardware_class()), with, without);
+  }
   return result;
 }
 

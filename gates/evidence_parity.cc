@@ -27,6 +27,7 @@ struct Tally {
   std::string path;                          // whose tolerance: "int8", "f16"
   std::set<std::string> labels;
   std::map<std::string, int64_t> op_labels;  // labels that the operations reached
+  std::map<std::string, OpVerdict> by_op;    // deviations by operation and kernel
   std::optional<std::string> fault;
   std::string fault_class;  // "op", "logits"
 };
@@ -71,7 +72,23 @@ std::map<std::string, std::string> WantedOutputs(const OpCase& pinned, const Jso
   return wanted;
 }
 
-void Book(const OpCase& pinned, const std::string& key, const OpVerdict& verdict, Tally* tally) {
+// What deviations are counted under: an operation, a matmul with its kernel.
+std::string Measured(const OpCase& pinned, const Json& answer) {
+  for (const Json& entry : answer.value("labels", Json::array())) {
+    if (pinned.op == "matmul" && entry.value("op", "") == "matmul") {
+      return "matmul " + entry.value("label", "");
+    }
+  }
+  return pinned.op;
+}
+
+void Book(const OpCase& pinned, const std::string& measured, const std::string& key,
+          const OpVerdict& verdict, Tally* tally) {
+  OpVerdict& of_op = tally->by_op[measured];
+  of_op.noise += verdict.noise;
+  of_op.rounding += verdict.rounding;
+  of_op.bug += verdict.bug;
+  of_op.worst = std::max(of_op.worst, verdict.worst);
   tally->values += verdict.values;
   tally->noise += verdict.noise;
   tally->rounding += verdict.rounding;
@@ -101,7 +118,7 @@ fg::Status RunCase(RunContext& context, CellEngine& engine, const OpPins& pins,
     const Json described = outputs.value(output, Json::object());
     FG_ASSIGN_OR_RETURN(const std::string got, fg::ReadFile(described.value("file", "")));
     FG_ASSIGN_OR_RETURN(const OpVerdict verdict, JudgeOp(pins, pinned, key, got));
-    Book(pinned, key, verdict, tally);
+    Book(pinned, Measured(pinned, answer), key, verdict, tally);
   }
   if (!wanted.empty()) return fg::Status::Ok();
   return engine.BadAnswer("op " + pinned.op + ": no label says which path a matmul took");
@@ -193,6 +210,17 @@ std::optional<std::string> Unreached(const GateSpec* gate, const Tally& tally) {
   return "no pinned operation reached a label of " + gate->name;
 }
 
+Json ByOp(const Tally& tally) {
+  Json rows = Json::object();
+  for (const auto& [name, of_op] : tally.by_op) {
+    rows[name] = {{"noise", of_op.noise},
+                  {"rounding", of_op.rounding},
+                  {"bug", of_op.bug},
+                  {"worst", of_op.worst}};
+  }
+  return rows;
+}
+
 fg::Result<CellResult> Check(RunContext& context, const CellId& cell) {
   const GateSpec* gate = context.gate();
   const Variables variables = gate != nullptr ? context.OptInUnshadowed(*gate) : Variables{};
@@ -222,7 +250,8 @@ fg::Result<CellResult> Check(RunContext& context, const CellId& cell) {
                      {{"noise", tally.noise},
                       {"rounding", tally.rounding},
                       {"bug", tally.bug},
-                      {"worst_share_of_tolerance", tally.op_worst}}},
+                      {"worst_share_of_tolerance", tally.op_worst},
+                      {"by_op", ByOp(tally)}}},
                     {"logits", tally.logits},
                     {"logit_worst", tally.logit_worst},
                     {"logit_tolerance", tally.tolerance},

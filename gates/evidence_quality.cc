@@ -154,7 +154,12 @@ fg::Result<CellResult> Judge(RunContext& context, const CellId& cell) {
                     {"top1_agreement", top1},
                     {"perplexity", ppl_path},
                     {"perplexity_f32", ppl_reference},
-                    {"not_finite", tally.not_finite}};
+                    {"not_finite", tally.not_finite},
+                    {"tolerances",
+                     {{"kl", tolerance("kl").value},
+                      {"top1", tolerance("top1").value},
+                      {"perplexity", tolerance("perplexity").value},
+                      {"held", tolerance("held").value}}}};
   return result;
 }
 
