@@ -62,7 +62,8 @@ TEST_F(Op, MatmulTakesThePathOfTheGates) {
   const std::vector<std::string> off = {"FG_MMQ=0", "FG_MMQ_RAW=0", "FG_MMQ_RAW_NB=0"};
   const std::vector<std::string> generic = {"FG_MMQ=1", "FG_MMQ_RAW=0", "FG_MMQ_RAW_NB=0"};
   const std::vector<std::string> raw = {"FG_MMQ=1", "FG_MMQ_RAW=1", "FG_MMQ_RAW_NB=0"};
-  const std::vector<std::string> nibble = {"FG_MMQ=1", "FG_MMQ_RAW=1", "FG_MMQ_RAW_NB=1"};
+  const std::vector<std::string> nibble = {"FG_MMQ=1", "FG_MMQ_RAW=1", "FG_MMQ_RAW_NB=1",
+                                           "FG_MMQ_A_TRANSPOSE=0"};
   const auto f16_path = Run("matmul", off);
   EXPECT_EQ(Labels(f16_path), "prefill matmul gemm.f16.q4_K 1, prefill prepass prepass.f16 1");
   const std::vector<float> f16_values = Values(f16_path);
@@ -76,8 +77,8 @@ TEST_F(Op, MatmulTakesThePathOfTheGates) {
   const auto nibble_path = Run("matmul", nibble);
   EXPECT_EQ(Labels(nibble_path), "prefill matmul mmq.q4_K.nb 1" + prepass);
   EXPECT_EQ(Values(nibble_path), int8_values);
-  std::vector<std::string> full = nibble;
-  full.insert(full.end(), {"FG_MMQ_A_TRANSPOSE=1", "FG_MMQ_Q4K_DSC=1"});
+  const std::vector<std::string> full = {"FG_MMQ=1", "FG_MMQ_RAW=1", "FG_MMQ_RAW_NB=1",
+                                         "FG_MMQ_A_TRANSPOSE=1", "FG_MMQ_Q4K_DSC=1"};
   const auto full_path = Run("matmul", full);
   EXPECT_EQ(Labels(full_path),
             "prefill matmul mmq.q4_K.nb.bt.dsc 1, prefill prepass prepass.tiles 1");

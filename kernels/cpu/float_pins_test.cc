@@ -132,7 +132,8 @@ TEST(FloatPins, Attention) {
     const std::vector<uint16_t> values = pin.Input<uint16_t>("values");
     const std::vector<int32_t> positions = pin.Input<int32_t>("positions");
     const int64_t rows = pin.Dim("q", 0), heads = pin.Dim("q", 1), head_dim = pin.Dim("q", 2);
-    std::vector<float> y(q.size()), scratch(static_cast<size_t>(pin.Dim("keys", 0)));
+    std::vector<float> y(q.size()),
+        scratch(static_cast<size_t>(AttentionScratch(pin.Dim("keys", 0))));
     const AttentionArgs args{.q = q.data(),
                              .ldq = heads * head_dim,
                              .keys = keys.data(),

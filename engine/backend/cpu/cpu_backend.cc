@@ -107,7 +107,7 @@ Status CpuBackend::LoadModel(const Hyperparameters& model, const ModelWeights& w
   FG_RETURN_IF_ERROR(RegisterWeights(weights));
   DecideFuseMode();
   FG_RETURN_IF_ERROR(ReservePlanes(weights));
-  FG_RETURN_IF_ERROR(context_.ReserveScores(options.context));
+  FG_RETURN_IF_ERROR(context_.ReserveScores(AttentionScratch(options.context)));
   // Buffers grow with the rows; how many are wanted moves a few small ones only.
   for (const int64_t wanted : {int64_t{0}, options.batch}) {
     const Graph graph = BuildGraph({model.shape, options.batch, wanted});

@@ -16,10 +16,10 @@ CpuContext::CpuContext(const Gates& gates, Ledger* ledger, MemoryBook* memory)
   planes_.SkipChecks(Faulty(Fault::kStalePlaneHit), Faulty(Fault::kDeadWriteRead));
 }
 
-Status CpuContext::ReserveScores(int64_t positions) {
-  if (positions <= scores_stride_) return Status::Ok();
+Status CpuContext::ReserveScores(int64_t floats) {
+  if (floats <= scores_stride_) return Status::Ok();
   constexpr int64_t kLine = 16;  // floats of a cache line: threads do not share one
-  const int64_t stride = (positions + kLine - 1) / kLine * kLine;
+  const int64_t stride = (floats + kLine - 1) / kLine * kLine;
   scores_ = HostBuffer();
   scores_stride_ = 0;
   FG_ASSIGN_OR_RETURN(scores_,

@@ -87,8 +87,8 @@ class CpuContext {
     }
   }
 
-  // Scores of attention, `positions` floats for each thread. kOutOfMemory.
-  Status ReserveScores(int64_t positions);
+  // Scores of attention, `floats` (AttentionScratch) for each thread. kOutOfMemory.
+  Status ReserveScores(int64_t floats);
   float* scores(int thread) { return scores_.as<float>() + thread * scores_stride_; }
 
  private:
