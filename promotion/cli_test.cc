@@ -338,6 +338,17 @@ TEST_F(CliTest, TheReportsCommandRunsAfterwards) {
   EXPECT_THAT(out_.str(), HasSubstr("proven: 6 of 6"));
 }
 
+TEST_F(CliTest, AProvenThatWasEditedInIsDamage) {
+  ASSERT_EQ(Run({"run", "--quiet"}), 0);
+  const std::string file = root_ + "/out/latest/bundle.json";
+  EXPECT_EQ(Run({"cell-status", "--bundle", file}), 0) << out_.str();
+  Json bundle = Json::parse(*fg::ReadFile(file));
+  bundle["cells"][0]["reason"] = "edited";
+  ASSERT_TRUE(fg::WriteFileAtomic(file, bundle.dump(1)).ok());
+  EXPECT_EQ(Run({"cell-status", "--bundle", file}), 1);
+  EXPECT_THAT(out_.str(), StartsWith("verdict/cpu: damaged: "));
+}
+
 TEST_F(CliTest, VerifyNamesEachFailure) {
   ASSERT_EQ(Run({"run", "--quiet"}), 0);
   const std::string out = root_ + "/out/latest";
@@ -393,8 +404,10 @@ TEST_F(CliTest, CellStatusGivesExitCodes) {
   EXPECT_EQ(status({"parity"}), 2);
   EXPECT_EQ(status({}), 1);
   EXPECT_THAT(out_.str(), StartsWith("verdict/cpu: refuted: 1 cell failed: parity/FG_A/a;"));
+  // Proven by its words, but without the files that it names: no proof.
   Write("bundle.json", BundleToJson(ExampleBundle()).dump());
-  EXPECT_EQ(status({}), 0);
+  EXPECT_EQ(status({}), 1);
+  EXPECT_THAT(out_.str(), StartsWith("verdict/cpu: damaged: "));
   Bundle skipped = ExampleBundle();
   for (const BundleCell& cell : ExampleBundle().cells) Skip(skipped, cell.id.Text(), "no GPU");
   Write("bundle.json", BundleToJson(skipped).dump());

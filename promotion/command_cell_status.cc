@@ -7,6 +7,7 @@
 #include <ostream>
 
 #include "gates/cells.h"
+#include "gates/verify.h"
 
 namespace flipgate {
 namespace {
@@ -53,13 +54,22 @@ Answer VerdictAnswer(const Bundle& bundle) {
           VerdictExitCode(judgement.verdict)};
 }
 
+// A bundle whose outcomes were edited is no proof: what reads as proven is held against itself.
+Answer ProvenByIntact(const std::string& path, Answer answer) {
+  if (answer.code != 0) return answer;
+  const auto verification = VerifyBundle(path);
+  if (!verification.ok()) return {"damaged", verification.status().message(), 1};
+  if (verification->failures.empty()) return answer;
+  return {"damaged", verification->failures.front(), 1};
+}
+
 int CellStatus(const Invocation& invocation, const CellStatusOptions& options) {
   const auto bundle = LoadBundle(options.bundle);
   if (!bundle.ok()) return invocation.Fail(bundle.status());
   std::string name = "verdict/" + bundle->header.hardware_class;
   Answer answer;
   if (options.cell.empty()) {
-    answer = VerdictAnswer(*bundle);
+    answer = ProvenByIntact(options.bundle, VerdictAnswer(*bundle));
   } else {
     const auto id = ParseCellId(options.cell);
     if (!id.ok()) return invocation.Fail(id.status());

@@ -1,5 +1,6 @@
 #include "engine/readers/readers.h"
 
+#include <filesystem>
 #include <optional>
 #include <utility>
 #include <vector>
@@ -55,6 +56,18 @@ Status CheckReaders(const Settings& settings) {
   if (!settings.dump_dir.empty()) FG_RETURN_IF_ERROR(CheckDumpDir(settings.dump_dir));
   if (!settings.trace.empty()) FG_RETURN_IF_ERROR(CheckReaderFile("FG_TRACE", settings.trace));
   if (!settings.live.empty()) FG_RETURN_IF_ERROR(ReadPort(settings.live).status());
+  return Status::Ok();
+}
+
+Status CheckReadersSpare(const Settings& settings, const std::string& model) {
+  const std::pair<const char*, const std::string*> files[] = {
+      {"FG_GRAPH_DUMP", &settings.graph_dump}, {"FG_TRACE", &settings.trace}};
+  for (const auto& [variable, path] : files) {
+    std::error_code missing;  // a file that is not there yet is no model
+    if (path->empty() || !std::filesystem::equivalent(*path, model, missing)) continue;
+    return Status(ErrorKind::kUsage,
+                  variable + ("=" + QuoteValue(*path)) + ": is the model itself");
+  }
   return Status::Ok();
 }
 

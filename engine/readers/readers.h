@@ -3,6 +3,7 @@
 #pragma once
 
 #include <memory>
+#include <string>
 
 #include "base/status.h"
 #include "engine/backend/node_observer.h"
@@ -17,5 +18,10 @@ Result<std::unique_ptr<NodeObserver>> MakeReaders(const Settings& settings);
 // The same errors, as far as they can be seen without making or opening anything: for the start of
 // a command, before a model is read.
 Status CheckReaders(const Settings& settings);
+
+// kUsage "FG_TRACE='PATH': is the model itself" where a reader would write over `model`, by
+// whatever name or link: the file is mapped, so emptying it would take the weights from under the
+// engine.
+Status CheckReadersSpare(const Settings& settings, const std::string& model);
 
 }  // namespace fg

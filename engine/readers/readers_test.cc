@@ -51,6 +51,23 @@ std::string BytesOf(const std::vector<float>& values) {
   return {reinterpret_cast<const char*>(values.data()), values.size() * sizeof(float)};
 }
 
+// The model is mapped: a reader that emptied it would take the weights from under the engine.
+TEST(Readers, TheModelItselfIsNoFileToWrite) {
+  const std::string model = Path("model.gguf"), link = Path("hard-link");
+  ASSERT_TRUE(WriteFileAtomic(model, "weights").ok());
+  std::filesystem::create_hard_link(model, link);
+  Settings settings;
+  settings.trace = link;
+  EXPECT_EQ(CheckReadersSpare(settings, model).message(),
+            "FG_TRACE='" + link + "': is the model itself");
+  settings.trace = Path("another");
+  EXPECT_TRUE(CheckReadersSpare(settings, model).ok());
+  settings.graph_dump = model;
+  EXPECT_EQ(CheckReadersSpare(settings, model).message(),
+            "FG_GRAPH_DUMP='" + model + "': is the model itself");
+  EXPECT_EQ(*ReadFile(model), "weights");
+}
+
 TEST(Readers, NoneAreAskedFor) { EXPECT_EQ(Made({}), nullptr); }
 
 TEST(GraphDump, HoldsEachTopologyOnceAndEveryExecution) {

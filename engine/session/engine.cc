@@ -131,6 +131,7 @@ Result<std::unique_ptr<Engine>> LoadFile(const std::string& path, const EngineOp
                                          const Gates& gates, Ledger* ledger) {
   const auto start = std::chrono::steady_clock::now();
   FG_RETURN_IF_ERROR(CheckReaders(gates.settings()));
+  FG_RETURN_IF_ERROR(CheckReadersSpare(gates.settings(), path));
   FG_ASSIGN_OR_RETURN(MappedFile file, MappedFile::Open(path));
   const std::span<const std::byte> bytes = file.bytes();
   FG_ASSIGN_OR_RETURN(const GgufFile gguf, GgufFile::Parse(bytes));
