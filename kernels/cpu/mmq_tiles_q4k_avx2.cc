@@ -3,6 +3,7 @@
 #include <immintrin.h>
 
 #include "kernels/cpu/mmq_tiles_forms.h"
+#include "kernels/cpu/scale_pairs_avx2.h"
 
 namespace fg {
 namespace {
@@ -117,33 +118,13 @@ __attribute__((noinline)) void Multiply(const Block& block, const OutStep& first
   }
 }
 
-// The pairs of sub-blocks 4*half .. 4*half + 3, as docs/gguf.md unpacks them.
-inline void DecodeScales(const BlockQ4_K& block, int half, float pairs[8]) {
-  uint32_t s[3];
-  __builtin_memcpy(s, block.s, sizeof(s));
-  uint32_t sc = s[0] & 0x3F3F3F3F, m = s[1] & 0x3F3F3F3F;
-  if (half == 1) {
-    sc = (s[2] & 0x0F0F0F0F) | ((s[0] >> 2) & 0x30303030);
-    m = ((s[2] >> 4) & 0x0F0F0F0F) | ((s[1] >> 2) & 0x30303030);
-  }
-  const auto scaled = [](uint16_t half_float, __m128 sign, uint32_t six_bits) {
-    const __m128 factor = _mm_xor_ps(_mm_set1_ps(_cvtsh_ss(half_float)), sign);
-    const __m128i bytes = _mm_cvtsi32_si128(static_cast<int>(six_bits));
-    return _mm_mul_ps(factor, _mm_cvtepi32_ps(_mm_cvtepu8_epi32(bytes)));
-  };
-  const __m128 ws = scaled(block.d, _mm_setzero_ps(), sc);
-  const __m128 wm = scaled(block.dmin, _mm_set1_ps(-0.0f), m);
-  _mm_storeu_ps(pairs, _mm_unpacklo_ps(ws, wm));
-  _mm_storeu_ps(pairs + 4, _mm_unpackhi_ps(ws, wm));
-}
-
 inline OutStep MakeOutStep(const MmqTilesArgs& args, int64_t o, int64_t s, float decoded[16],
                            Lanes* acc) {
   const int64_t supers = args.k / kSuperBlock;
   const BlockQ4_K& block = static_cast<const BlockQ4_K*>(args.w)[o * supers + s];
   if (args.scales == nullptr) {
-    DecodeScales(block, 0, decoded);
-    DecodeScales(block, 1, decoded + 8);
+    DecodeScalePairs(block, 0, decoded);
+    DecodeScalePairs(block, 1, decoded + 8);
     return {block.q, decoded, 2, acc};
   }
   const ScalePair* pair = args.scales + ScalePairIndex(8 * s, o, args.out_total);

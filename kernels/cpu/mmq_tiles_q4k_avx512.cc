@@ -6,6 +6,7 @@
 #include <immintrin.h>
 
 #include "kernels/cpu/mmq_tiles_forms.h"
+#include "kernels/cpu/scale_pairs_avx2.h"
 
 namespace fg {
 namespace {
@@ -138,26 +139,6 @@ __attribute__((noinline)) void Multiply(const Block& block, bool swap, const Out
   }
 }
 
-// The pairs of sub-blocks 4*half .. 4*half + 3, as docs/gguf.md unpacks them.
-inline void DecodeHalf(const BlockQ4_K& block, int half, float pairs[kChunks]) {
-  uint32_t s[3];
-  __builtin_memcpy(s, block.s, sizeof(s));
-  uint32_t sc = s[0] & 0x3F3F3F3F, m = s[1] & 0x3F3F3F3F;
-  if (half == 1) {
-    sc = (s[2] & 0x0F0F0F0F) | ((s[0] >> 2) & 0x30303030);
-    m = ((s[2] >> 4) & 0x0F0F0F0F) | ((s[1] >> 2) & 0x30303030);
-  }
-  const auto scaled = [](uint16_t half_float, __m128 sign, uint32_t six_bits) {
-    const __m128 factor = _mm_xor_ps(_mm_set1_ps(_cvtsh_ss(half_float)), sign);
-    const __m128i bytes = _mm_cvtsi32_si128(static_cast<int>(six_bits));
-    return _mm_mul_ps(factor, _mm_cvtepi32_ps(_mm_cvtepu8_epi32(bytes)));
-  };
-  const __m128 ws = scaled(block.d, _mm_setzero_ps(), sc);
-  const __m128 wm = scaled(block.dmin, _mm_set1_ps(-0.0f), m);
-  _mm_storeu_ps(pairs, _mm_unpacklo_ps(ws, wm));
-  _mm_storeu_ps(pairs + 4, _mm_unpackhi_ps(ws, wm));
-}
-
 // What of the weights all steps of one matrix share.
 struct Weights {
   const BlockQ4_K* blocks;
@@ -171,8 +152,8 @@ inline void AddOut(const Weights& w, int64_t o, int64_t s, int i, float* decoded
   const BlockQ4_K& block = w.blocks[o * w.supers + s];
   step->q[i] = block.q;
   if (w.scales == nullptr) {
-    DecodeHalf(block, 0, decoded);
-    DecodeHalf(block, 1, decoded + kChunks);
+    DecodeScalePairs(block, 0, decoded);
+    DecodeScalePairs(block, 1, decoded + kChunks);
     step->scales[i] = decoded;
   } else {
     step->scales[i] = &w.scales[ScalePairIndex(kChunks * s, o, w.out_total)].ws;

@@ -1,20 +1,47 @@
 #include "kernels/cpu/quantize_tiles.h"
 
+#include <algorithm>
 #include <cassert>
+#include <cstring>
 
-#include "kernels/cpu/quantize_tiles_levels.h"
+#include "kernels/cpu/quantize_rows.h"
 
 namespace fg {
+namespace {
 
+constexpr int64_t kGroup = 8;  // chunks quantized before they are laid: one line of a row's plane
+
+// The chunk is row r of the tile.
+void Lay(const ActivationChunk& chunk, int r, ActivationTile* tile) {
+  for (int i = 0; i < 8; ++i) std::memcpy(tile->q[i][r], chunk.q + 4 * i, 4);
+  tile->d[r] = chunk.d;
+  std::memcpy(tile->sum[r], chunk.sum, sizeof(chunk.sum));
+}
+
+}  // namespace
+
+// The level is QuantizeRows' alone: laying a chunk moves words.
 void QuantizeTiles(CpuLevel level, const float* x, int64_t ldx, int64_t rows, int64_t k,
                    Range tiles, ActivationTile* plane, KernelFault fault) {
   assert(k % kBlock32 == 0);
   assert(tiles.begin >= 0 && tiles.end <= TileCount(rows));
-  if (level >= CpuLevel::kAvx512) {
-    return QuantizeTilesAvx512(x, ldx, rows, k, tiles, plane, fault);
+  const int64_t chunks = k / kBlock32;
+  for (int64_t t = tiles.begin; t < tiles.end; ++t) {
+    for (int64_t c = 0; c < chunks; c += kGroup) {
+      const int64_t count = std::min(chunks - c, kGroup);
+      ActivationTile* at = plane + t * chunks + c;
+      for (int r = 0; r < kTileRows; ++r) {
+        const int64_t row = t * kTileRows + r;
+        if (row >= rows && fault == KernelFault::kDirtyTail) continue;
+        ActivationChunk row_chunks[kGroup] = {};
+        if (row < rows) {
+          QuantizeRows(level, x + row * ldx + c * kBlock32, ldx, 1, count * kBlock32, row_chunks,
+                       fault);
+        }
+        for (int64_t i = 0; i < count; ++i) Lay(row_chunks[i], r, at + i);
+      }
+    }
   }
-  if (level >= CpuLevel::kAvx2) return QuantizeTilesAvx2(x, ldx, rows, k, tiles, plane, fault);
-  QuantizeTilesPlain(x, ldx, rows, k, tiles, plane, fault);
 }
 
 }  // namespace fg
