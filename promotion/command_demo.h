@@ -1,3 +1,4 @@
+// A planted fault and its red cell, in a minute or two.
 #pragma once
 
 #include "promotion/cli.h"

@@ -1,3 +1,4 @@
+// Holds two bundles against each other.
 #pragma once
 
 #include "promotion/cli.h"

@@ -1,3 +1,4 @@
+// Says what is missing or in the way on this machine.
 #pragma once
 
 #include "promotion/cli.h"

@@ -1,3 +1,4 @@
+// Runs each kind of evidence against each fault that it claims to catch.
 #pragma once
 
 #include "promotion/cli.h"
