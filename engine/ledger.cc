@@ -24,6 +24,10 @@ void Ledger::CountGraph(bool reused, const std::string& identity) {
 
 void Ledger::CountPlane(bool hit) { ++(hit ? counts_.plane_hits : counts_.plane_misses); }
 
+void Ledger::CountCapture() { ++counts_.captures; }
+
+void Ledger::CountReplay() { ++counts_.replays; }
+
 void Ledger::AddDegradation(Degradation degradation) {
   auto& kept = counts_.degradations;
   if (std::find(kept.begin(), kept.end(), degradation) == kept.end()) {

@@ -26,6 +26,8 @@ class Ledger {
   void CountForward(Phase phase);  // kPrefill or kDecode
   void CountGraph(bool reused, const std::string& identity);
   void CountPlane(bool hit);  // an activation plane that was asked for: there already, or made
+  void CountCapture();        // a step that a device took down to run it again as one
+  void CountReplay();         // and ran so
   void AddDegradation(Degradation degradation);  // the same one is kept once
   void AddRefusal(std::string message);
 
@@ -37,6 +39,7 @@ class Ledger {
     uint64_t forwards[kPhases] = {};
     uint64_t graphs_built = 0, graphs_reused = 0;
     uint64_t plane_hits = 0, plane_misses = 0;
+    uint64_t captures = 0, replays = 0;
     std::set<std::string> graph_identities;
     std::vector<Degradation> degradations;
     std::vector<std::string> refusals;

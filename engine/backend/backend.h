@@ -4,6 +4,9 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
+#include <string>
+#include <vector>
 
 #include "base/status.h"
 #include "engine/backend/load_report.h"
@@ -39,9 +42,12 @@ class ExecutableGraph {
 struct ForwardInputs {
   const int32_t* tokens = nullptr;  // [rows], in [0, vocabulary)
   const int32_t* positions =
-      nullptr;                   // [rows], in [0, context); the cache holds all positions below
-  KvCache* kv = nullptr;         // made by the same backend
-  float* logits = nullptr;       // [wanted][vocabulary]; may be null when nothing is wanted
+      nullptr;            // [rows], in [0, context); the cache holds all positions below
+  KvCache* kv = nullptr;  // made by the same backend
+  float* logits =
+      nullptr;  // [wanted][vocabulary]; may be null when nothing is wanted, or argmax is
+  int32_t* argmax = nullptr;     // [wanted] or null: the ids of the highest logits as Greedy finds
+                                 // them, -1 where all are NaN
   Phase phase = Phase::kDecode;  // kPrefill or kDecode
   Violation violation = Violation::kNone;
   bool kv_row_off = false;  // planted: Fault::kKvRowOff
@@ -53,6 +59,22 @@ struct BackendOptions {
   // For tests: fills the pool with NaN before each run, and each buffer again after its last use,
   // so that a read of what nobody wrote, or of what is dead, shows in the logits.
   bool poison = false;
+};
+
+// What the device's driver says, bytes.
+struct DeviceMemory {
+  uint64_t total = 0, used = 0;  // now; by all processes
+  uint64_t used_before = 0;      // before the model was loaded
+};
+
+// Time of one kernel over the forwards that were timed.
+struct KernelTime {
+  std::string
+      kernel;  // as the ledger and errors call it: "attention.many", "gemm.f16.q4_K 18944x3584"
+  uint64_t launches = 0;
+  double seconds = 0;
+  double operations = 0,
+         bytes = 0;  // that the kernel has to do and to move; 0 where it does not say
 };
 
 // Not for concurrent use.
@@ -81,6 +103,13 @@ class Backend {
   // node at which a promise of the prefill was broken, and stands in the ledger; kBadRequest for a
   // violation that could not arise.
   virtual Status Execute(const ExecutableGraph& graph, const ForwardInputs& inputs) = 0;
+
+  // Nothing for a backend whose memory is the process's own.
+  virtual std::optional<DeviceMemory> device_memory() const { return std::nullopt; }
+  // While on, each launch is timed by events and nothing is captured. False where a backend cannot.
+  virtual bool TimeKernels(bool /*on*/) { return false; }
+  // Since TimeKernels(true) or the last call, the longest first.
+  virtual std::vector<KernelTime> TakeKernelTimes() { return {}; }
 };
 
 }  // namespace fg

@@ -1,0 +1,52 @@
+// cuBLASLt, found at run time: FG_CUBLASLT_PATH (a file or a folder), then beside the program, the
+// loader's own path, the toolkit's folders and a PyTorch installation. docs/gpu.md "cuBLASLt".
+//
+// cuBLASLt is bit-stable only for the same library, shape, alignment, workspace and algorithm: the
+// heuristic is asked once per shape, with a fixed workspace and 256-byte aligned pointers,
+// algorithms that split K are excluded, and the algorithm found is kept and named.
+#pragma once
+
+#include <cuda_runtime_api.h>
+
+#include <memory>
+#include <string>
+
+#include "base/status.h"
+
+namespace fg {
+
+enum class GemmType { kF16, kF32 };  // of both inputs; the sum and y are f32 (kF32: no TF32)
+
+struct GemmShape {
+  GemmType type = GemmType::kF16;
+  int64_t rows = 0, k = 0, out = 0;
+  bool operator==(const GemmShape&) const = default;
+  auto operator<=>(const GemmShape&) const = default;
+};
+
+class CublasLt {
+ public:
+  // Opens the library. kDevice says what was tried and what to set.
+  static Result<std::unique_ptr<CublasLt>> Open(const std::string& path);
+  ~CublasLt();
+
+  const std::string& version() const;  // "13.1.0"
+
+  // Takes workspace and handle, and asks the heuristic for `shape`; later calls of the same shape
+  // do nothing. Must not be called while capturing. kDevice names the shape that no algorithm
+  // serves.
+  Status Prepare(const GemmShape& shape);
+  // y[rows][out] = x[rows][k] * w[out][k]^T. Prepared before. Nothing is allocated.
+  cudaError_t Run(const GemmShape& shape, const void* x, const void* w, float* y,
+                  cudaStream_t stream);
+  // "cublaslt.ALGO.tileT.stagesS", of a prepared shape.
+  const std::string& AlgorithmName(const GemmShape& shape) const;
+  uint64_t workspace_bytes() const;  // on the device, 0 before the first Prepare
+
+ private:
+  struct Impl;
+  explicit CublasLt(std::unique_ptr<Impl> impl);
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace fg
