@@ -64,6 +64,10 @@ Result<Settings> ResolveSettings(const Variables& variables) {
   if (const auto limit = Find(variables, "FG_PLANE_LIMIT_MIB")) {
     FG_ASSIGN_OR_RETURN(settings.plane_limit_mib, ReadPlaneLimit(*limit));
   }
+  settings.sync_launch = SwitchIsOn(Find(variables, "FG_SYNC_LAUNCH"), false);
+  settings.capture = SwitchIsOn(Find(variables, "FG_CAPTURE"), true);
+  settings.cublaslt_path = Find(variables, "FG_CUBLASLT_PATH").value_or("");
+  settings.device_class = Find(variables, "FG_DEVICE_CLASS").value_or("");
   settings.graph_dump = Find(variables, "FG_GRAPH_DUMP").value_or("");
   settings.dump_dir = Find(variables, "FG_DUMP_DIR").value_or("");
   settings.trace = Find(variables, "FG_TRACE").value_or("");
@@ -86,9 +90,8 @@ std::optional<PeculiarVariable> Peculiarity(const std::string& name, const std::
   for (const SettingEntry& setting : SettingTable()) {
     known.push_back(setting.name);
     if (name != setting.name) continue;
-    if (!setting.built) return peculiar(name + " is not built in this version; it does nothing");
-    const bool is_switch = name == "FG_PREFILL_GEMM" || name == "FG_STRICT_ENV";
-    return is_switch ? peculiar(SwitchPeculiarity(name, text, "the setting")) : std::nullopt;
+    if (!setting.is_switch) return std::nullopt;
+    return peculiar(SwitchPeculiarity(name, text, "the setting"));
   }
   return PeculiarVariable{
       name, text, name + " is no gate and no setting; it does nothing" + DidYouMean(name, known),
@@ -103,6 +106,12 @@ Status Strictly(const std::vector<PeculiarVariable>& peculiar) {
 }
 
 }  // namespace
+
+DeviceSettings Gates::DeviceSettingsOf(std::span<const std::string> environment) {
+  const Variables variables = OurVariables(environment);
+  return {.device_class = Find(variables, "FG_DEVICE_CLASS").value_or(""),
+          .cublaslt_path = Find(variables, "FG_CUBLASLT_PATH").value_or("")};
+}
 
 Result<Gates> Gates::FromEnvironment(std::span<const std::string> environment,
                                      std::string_view hardware_class, Ledger* ledger) {

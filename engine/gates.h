@@ -37,8 +37,15 @@ struct PeculiarVariable {
   std::string variable, value, message, nearest;  // nearest may be empty
 };
 
+// What opening a device takes from the environment, before there is a class to resolve gates for.
+struct DeviceSettings {
+  std::string device_class, cublaslt_path;  // as in Settings
+};
+
 class Gates {
  public:
+  static DeviceSettings DeviceSettingsOf(std::span<const std::string> environment);
+
   // `environment` holds "NAME=value" strings. kUsage under FG_STRICT_ENV=1 for a peculiar
   // variable, and always for a setting that cannot be meant (FG_CPU_LEVEL=avx9, a level this
   // processor lacks, FG_THREADS=0, FG_FAULT=unknown), with the nearest name. `ledger` may be null:

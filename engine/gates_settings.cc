@@ -45,10 +45,11 @@ bool ReadsLikeOff(const std::string& text) {
 
 const std::vector<SettingEntry>& SettingTable() {
   static const std::vector<SettingEntry> table = {
-      {"FG_CPU_LEVEL", true},       {"FG_THREADS", true},      {"FG_PREFILL_GEMM", true},
-      {"FG_FAULT", true},           {"FG_STRICT_ENV", true},   {"FG_GRAPH_DUMP", true},
-      {"FG_DUMP_DIR", true},        {"FG_TRACE", true},        {"FG_LIVE", true},
-      {"FG_PLANE_LIMIT_MIB", true}, {"FG_SYNC_LAUNCH", false}, {"FG_CUBLASLT_PATH", false},
+      {"FG_CPU_LEVEL", false},       {"FG_THREADS", false},      {"FG_PREFILL_GEMM", true},
+      {"FG_FAULT", false},           {"FG_STRICT_ENV", true},    {"FG_GRAPH_DUMP", false},
+      {"FG_DUMP_DIR", false},        {"FG_TRACE", false},        {"FG_LIVE", false},
+      {"FG_PLANE_LIMIT_MIB", false}, {"FG_SYNC_LAUNCH", true},   {"FG_CAPTURE", true},
+      {"FG_CUBLASLT_PATH", false},   {"FG_DEVICE_CLASS", false},
   };
   return table;
 }

@@ -264,21 +264,15 @@ TEST(Peculiar, AnUnknownVariableIsSaidWithTheNearestName) {
   EXPECT_EQ(gates->peculiar()[2].nearest, "");
 }
 
-TEST(Peculiar, ReservedNamesAreSaid) {
-  for (const char* name : {"FG_SYNC_LAUNCH", "FG_CUBLASLT_PATH"}) {
-    EXPECT_EQ(MessageOf({std::string(name) + "=1"}),
-              std::string(name) + " is not built in this version; it does nothing");
-  }
-}
-
 TEST(Peculiar, UnderStrictEverythingThatIsSaidIsAnError) {
-  const auto gates = Opened({"FG_STRICT_ENV=1", "FG_MQM=1", "FG_SYNC_LAUNCH=1"});
+  const auto gates = Opened({"FG_STRICT_ENV=1", "FG_MQM=1", "FG_SYNC_LAUNCH=off"});
   ASSERT_FALSE(gates.ok());
   EXPECT_EQ(gates.status().kind(), ErrorKind::kUsage);
-  EXPECT_EQ(gates.status().message(),
-            "FG_STRICT_ENV=1 refuses what is peculiar: FG_MQM is no gate and no setting; it does "
-            "nothing; did you mean 'FG_MMQ'?: FG_SYNC_LAUNCH is not built in this version; it does "
-            "nothing");
+  EXPECT_EQ(
+      gates.status().message(),
+      "FG_STRICT_ENV=1 refuses what is peculiar: FG_MQM is no gate and no setting; it does "
+      "nothing; did you mean 'FG_MMQ'?: FG_SYNC_LAUNCH='off' turned the setting ON: any value "
+      "but 0 does; set FG_SYNC_LAUNCH=0 to turn it off");
   EXPECT_EQ(
       ErrorOf({"FG_STRICT_ENV=no"}),
       "FG_STRICT_ENV=1 refuses what is peculiar: FG_STRICT_ENV='no' turned the setting ON: any "
@@ -357,6 +351,28 @@ TEST(GateSettings, TheLimitOfPlanesIsReadStrictly) {
   }
 }
 
+TEST(GateSettings, ThoseOfAnotherDeviceAreRead) {
+  const auto unset = Opened({});
+  EXPECT_FALSE(unset->settings().sync_launch);
+  EXPECT_TRUE(unset->settings().capture);
+  EXPECT_EQ(unset->settings().cublaslt_path, "");
+  EXPECT_EQ(unset->settings().device_class, "");
+  const Environment environment = {"FG_SYNC_LAUNCH=1", "FG_CAPTURE=0", "FG_CUBLASLT_PATH=/opt/lt",
+                                   "FG_DEVICE_CLASS=sm_80"};
+  const auto gates = Opened(environment);
+  ASSERT_TRUE(gates.ok()) << gates.status().message();
+  EXPECT_TRUE(gates->settings().sync_launch);
+  EXPECT_FALSE(gates->settings().capture);
+  EXPECT_EQ(gates->settings().cublaslt_path, "/opt/lt");
+  EXPECT_EQ(gates->settings().device_class, "sm_80");
+  EXPECT_TRUE(gates->peculiar().empty());
+  EXPECT_EQ(gates->settings_set().size(), 4u);
+  const DeviceSettings early = Gates::DeviceSettingsOf(environment);
+  EXPECT_EQ(early.cublaslt_path, "/opt/lt");
+  EXPECT_EQ(early.device_class, "sm_80");
+  EXPECT_EQ(Gates::DeviceSettingsOf(Environment{"FG_DEVICE_CLASS="}).device_class, "");
+}
+
 TEST(GateSettings, ALevelThatTheProcessorLacksNamesItsBest) {
   const auto level = ReadCpuLevel("avx2", {CpuLevel::kPlain});
   ASSERT_FALSE(level.ok());
@@ -367,9 +383,25 @@ TEST(GateSettings, ALevelThatTheProcessorLacksNamesItsBest) {
 TEST(GateSettings, SwitchesAmongThemFollowTheTable) {
   for (const ValueRow& row : kValues) {
     if (!row.text) continue;
-    const auto gates = Opened({"FG_PREFILL_GEMM=" + *row.text});
-    EXPECT_EQ(gates->settings().prefill_gemm, row.on_promoted) << *row.text;
-    EXPECT_EQ(gates->peculiar().size(), row.said ? 1u : 0u) << *row.text;
+    SCOPED_TRACE(*row.text);
+    for (const char* name : {"FG_PREFILL_GEMM", "FG_CAPTURE", "FG_SYNC_LAUNCH"}) {
+      const auto gates = Opened({std::string(name) + "=" + *row.text});
+      EXPECT_EQ(gates->peculiar().size(), row.said ? 1u : 0u) << name;
+    }
+    EXPECT_EQ(Opened({"FG_PREFILL_GEMM=" + *row.text})->settings().prefill_gemm, row.on_promoted);
+    EXPECT_EQ(Opened({"FG_CAPTURE=" + *row.text})->settings().capture, row.on_promoted);
+    EXPECT_EQ(Opened({"FG_SYNC_LAUNCH=" + *row.text})->settings().sync_launch, row.on_opt_in);
+  }
+}
+
+TEST(GateSettings, TheDocumentNamesEachOnce) {
+  const auto page = ReadFile(std::string(FG_SOURCE_DIR) + "/docs/gates.md");
+  ASSERT_TRUE(page.ok()) << page.status().message();
+  for (const SettingEntry& setting : SettingTable()) {
+    const std::string row = std::string("\n| `") + setting.name + "` | ";
+    const size_t at = page->find(row);
+    ASSERT_NE(at, std::string::npos) << setting.name;
+    EXPECT_EQ(page->find(row, at + 1), std::string::npos) << setting.name;
   }
 }
 
