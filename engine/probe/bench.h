@@ -18,12 +18,13 @@ struct BenchSeries {
 // kBadRequest when `tokens` after `context` positions do not fit the engine's context.
 Status CheckBenchFits(const Engine& engine, int64_t tokens, int64_t context);
 
-// `tokens` after `context` positions, logits of the last one; one warm-up, then `repetitions`
-// counted. The ids are fixed. kBadRequest as CheckBenchFits.
+// `tokens` after `context` positions, the highest logit's id of the last one; one warm-up, then
+// `repetitions` counted. The ids are fixed. kBadRequest as CheckBenchFits.
 Result<BenchSeries> BenchPrefill(Engine& engine, int64_t tokens, int64_t repetitions,
                                  int64_t context = 0);
 
-// `tokens` forwards of one token each, with logits, after `context` positions.
+// `tokens` forwards of one fixed token each, each giving its highest logit's id, after `context`
+// positions.
 Result<BenchSeries> BenchDecode(Engine& engine, int64_t tokens, int64_t context,
                                 int64_t repetitions);
 

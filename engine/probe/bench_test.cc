@@ -17,6 +17,7 @@ TEST(Bench, PrefillWarmsUpOnceAndRunsFromTheStartEachTime) {
   // Rows, wanted rows and start of each forward.
   const std::vector<FakeForward> expected(4, {0, 20, 1});
   EXPECT_EQ(engine.log().forwards, expected);
+  EXPECT_EQ(engine.log().logit_rows, 0);
 }
 
 TEST(Bench, DecodeFillsTheContextOnceAndCutsBackToIt) {
@@ -28,6 +29,7 @@ TEST(Bench, DecodeFillsTheContextOnceAndCutsBackToIt) {
   const std::vector<FakeForward> expected = {{0, 10, 0}, {10, 1, 1}, {11, 1, 1}, {10, 1, 1},
                                              {11, 1, 1}, {10, 1, 1}, {11, 1, 1}};
   EXPECT_EQ(engine.log().forwards, expected);
+  EXPECT_EQ(engine.log().logit_rows, 0);
 }
 
 TEST(Bench, PrefillBehindAContextFillsItOnce) {

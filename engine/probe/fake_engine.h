@@ -19,6 +19,7 @@ struct FakeForward {
 struct FakeLog {
   std::vector<FakeForward> forwards;
   int sessions = 0, graph_drops = 0;
+  int logit_rows = 0;   // rows of logits that were taken
   Status next_forward;  // what the next forward ends with
   bool throws_bad_alloc = false;
 };
@@ -30,14 +31,19 @@ class FakeSession : public Session {
       : log_(log), context_(context), vocabulary_(vocabulary) {}
 
   int64_t position() const override { return position_; }
-  Status Forward(std::span<const int32_t> tokens, size_t first_wanted, const ForwardOptions&,
-                 std::vector<float>* logits) override {
+  Status Forward(std::span<const int32_t> tokens, size_t first_wanted,
+                 const ForwardOptions& options, std::vector<float>* logits) override {
     if (log_->throws_bad_alloc) throw std::bad_alloc();
     FG_RETURN_IF_ERROR(std::exchange(log_->next_forward, Status()));
     const int64_t rows = static_cast<int64_t>(tokens.size());
     if (position_ + rows > context_) return Status(ErrorKind::kBadRequest, "the context is full");
     log_->forwards.push_back({position_, rows, rows - static_cast<int64_t>(first_wanted)});
     for (const int32_t token : tokens.subspan(first_wanted)) {
+      if (options.argmax != nullptr) {
+        options.argmax->push_back((token + 1) % static_cast<int32_t>(vocabulary_));
+      }
+      if (logits == nullptr) continue;
+      ++log_->logit_rows;
       const size_t start = logits->size();
       logits->resize(start + static_cast<size_t>(vocabulary_), 0.0f);
       (*logits)[start + static_cast<size_t>((token + 1) % vocabulary_)] = 1.0f;

@@ -60,6 +60,9 @@ struct ForwardOptions {
   int64_t rows_per_forward = 0;  // 0 takes the engine's batch
   bool reuse_graph = true;
   Violation violation = Violation::kNone;  // in the first piece
+  // Where given, the ids of the highest logits of the wanted tokens are appended (-1 where all are
+  // NaN), and the logits need not be taken: on a device they stay there.
+  std::vector<int32_t>* argmax = nullptr;
 };
 
 class Session {
@@ -68,9 +71,10 @@ class Session {
   virtual int64_t position() const = 0;  // tokens in the KV cache
 
   // Runs `tokens` after position() in forwards of at most rows_per_forward rows. Appends to *logits
-  // (f32, [wanted][vocabulary]) those of tokens[first_wanted..]; first_wanted == tokens.size()
-  // wants none. kBadRequest: an id out of range, more tokens than the context holds (nothing has
-  // run then), a violation that could not arise. kRefused: a promise of the prefill was broken.
+  // (f32, [wanted][vocabulary]; may be null with options.argmax) those of tokens[first_wanted..];
+  // first_wanted == tokens.size() wants none. kBadRequest: an id out of range, more tokens than the
+  // context holds (nothing has run then), a violation that could not arise. kRefused: a promise of
+  // the prefill was broken.
   virtual Status Forward(std::span<const int32_t> tokens, size_t first_wanted,
                          const ForwardOptions& options, std::vector<float>* logits) = 0;
   // Forgets all positions from `position` on.

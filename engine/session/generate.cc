@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "base/sha256.h"
+#include "engine/backend/argmax.h"
 #include "engine/session/sampler.h"
 
 namespace fg {
@@ -27,14 +28,24 @@ Status Check(std::span<const int32_t> tokens, const GenerateOptions& options) {
 
 std::string Digest(std::span<const float> logits) { return Sha256Hex(std::as_bytes(logits)); }
 
+// What a step's forward gives: its logits, or the highest one's id alone where no more is asked.
+struct StepResult {
+  std::vector<float> logits;
+  std::vector<int32_t> argmax;
+};
+
+bool NeedsLogits(const GenerateOptions& options) {
+  return options.digests || options.top > 0 || options.sampling.temperature > 0;
+}
+
 class Chooser {
  public:
   explicit Chooser(const SamplingOptions& options) : options_(options), random_(options.seed) {}
 
-  Result<int32_t> Choose(std::span<const float> logits) {
-    if (options_.temperature > 0) return Sample(logits, options_, random_.NextUnit());
-    const std::optional<int32_t> token = Greedy(logits);
-    if (token) return *token;
+  Result<int32_t> Choose(const StepResult& step) {
+    if (options_.temperature > 0) return Sample(step.logits, options_, random_.NextUnit());
+    const int32_t token = step.argmax.empty() ? HighestId(step.logits) : step.argmax[0];
+    if (token >= 0) return token;
     return Status(ErrorKind::kInternal, "all logits are NaN; no token can be chosen");
   }
 
@@ -43,12 +54,23 @@ class Chooser {
   SplitMix64 random_;
 };
 
+// Runs `tokens`; the last one's result, where it is wanted, goes to *step.
+Status RunStep(Session& session, std::span<const int32_t> tokens, bool wanted,
+               const GenerateOptions& options, StepResult* step) {
+  *step = {};
+  ForwardOptions forward = options.forward;
+  const bool logits = NeedsLogits(options);
+  forward.argmax = logits ? nullptr : &step->argmax;
+  return session.Forward(tokens, wanted ? tokens.size() - 1 : tokens.size(), forward,
+                         logits ? &step->logits : nullptr);
+}
+
 // Books a step's logits and chooses its token.
-Result<int32_t> TakeStep(std::span<const float> logits, const GenerateOptions& options,
-                         Chooser& chooser, Generation* generation) {
-  if (options.digests) generation->digests.push_back(Digest(logits));
-  if (options.top > 0) generation->top.push_back(Highest(logits, options.top));
-  auto token = chooser.Choose(logits);
+Result<int32_t> TakeStep(const StepResult& step, const GenerateOptions& options, Chooser& chooser,
+                         Generation* generation) {
+  if (options.digests) generation->digests.push_back(Digest(step.logits));
+  if (options.top > 0) generation->top.push_back(Highest(step.logits, options.top));
+  auto token = chooser.Choose(step);
   if (token.ok()) return token;
   return token.status().WithContext("step " + std::to_string(generation->tokens.size()));
 }
@@ -65,13 +87,12 @@ Result<Generation> Generate(const Engine& engine, Conversation& conversation,
   const bool wanted = options.max_tokens > 0;
   Generation generation;
   generation.finish = "length";
-  std::vector<float> logits;
-  FG_RETURN_IF_ERROR(session.Forward(tokens, wanted ? tokens.size() - 1 : tokens.size(),
-                                     options.forward, &logits));
+  StepResult step;
+  FG_RETURN_IF_ERROR(RunStep(session, tokens, wanted, options, &step));
   conversation.unfed.clear();
   Chooser chooser(options.sampling);
   while (wanted) {
-    FG_ASSIGN_OR_RETURN(const int32_t token, TakeStep(logits, options, chooser, &generation));
+    FG_ASSIGN_OR_RETURN(const int32_t token, TakeStep(step, options, chooser, &generation));
     generation.tokens.push_back(token);
     conversation.unfed = {token};
     if (on_token) on_token(token);
@@ -84,8 +105,7 @@ Result<Generation> Generate(const Engine& engine, Conversation& conversation,
       generation.finish = "context";
       break;
     }
-    logits.clear();
-    FG_RETURN_IF_ERROR(session.Forward(conversation.unfed, 0, options.forward, &logits));
+    FG_RETURN_IF_ERROR(RunStep(session, conversation.unfed, true, options, &step));
     conversation.unfed.clear();
   }
   return generation;

@@ -22,8 +22,8 @@ struct SamplingOptions {
 struct GenerateOptions {
   int64_t max_tokens = 32;
   SamplingOptions sampling = {};
-  ForwardOptions forward = {};
-  int top = 0;  // highest logits reported per step, 0 to 64
+  ForwardOptions forward = {};  // its argmax is Generate's own
+  int top = 0;                  // highest logits reported per step, 0 to 64
   bool stop_at_eos = true;
   bool digests = false;
 };

@@ -63,6 +63,20 @@ TEST(Generate, GreedyIsTheArgmaxOfEachStepsLogits) {
   }
 }
 
+TEST(Generate, GreedyChoosesTheSameWithAndWithoutTheLogits) {
+  TestEngine& test = Shared();
+  const std::vector<int32_t> prompt = RandomTokens(20, 4);
+  Conversation with = Start(test), without = Start(test);
+  const GenerateOptions plain = {.max_tokens = 12, .stop_at_eos = false};
+  GenerateOptions digests = plain;
+  digests.digests = true;
+  const Generation taken = MustGenerate(test, with, prompt, digests);
+  const Generation left = MustGenerate(test, without, prompt, plain);
+  EXPECT_EQ(left.tokens.size(), 12u);
+  EXPECT_EQ(left.tokens, taken.tokens);
+  EXPECT_TRUE(left.digests.empty());
+}
+
 TEST(Generate, AConversationGoesOnWhereItStopped) {
   TestEngine& test = Shared();
   const std::vector<int32_t> first = RandomTokens(6, 1), second = RandomTokens(7, 2);

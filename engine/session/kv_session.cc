@@ -39,8 +39,8 @@ Status KvSession::Check(std::span<const int32_t> tokens, size_t first_wanted,
   return Status::Ok();
 }
 
-Status KvSession::RunPiece(std::span<const int32_t> tokens, int64_t wanted,
-                           const ForwardOptions& options, float* logits) {
+Status KvSession::RunPiece(std::span<const int32_t> tokens, const Wanted& wanted,
+                           const ForwardOptions& options) {
   const Faults& faults = forwards_->gates->faults();
   const int64_t rows = static_cast<int64_t>(tokens.size());
   const Phase phase = PhaseOfRows(rows);
@@ -49,7 +49,7 @@ Status KvSession::RunPiece(std::span<const int32_t> tokens, int64_t wanted,
     std::signal(SIGSEGV, SIG_DFL);  // a sanitizer's handler would turn it into an exit
     std::raise(SIGSEGV);
   }
-  GraphParams params = {shape_, rows, wanted};
+  GraphParams params = {shape_, rows, wanted.rows};
   if (faults.Active(Fault::kGateInGraph)) {
     params.gate = forwards_->gates->Mode(Gate::kMmqAFuse, Phase::kGraph);
   }
@@ -59,7 +59,8 @@ Status KvSession::RunPiece(std::span<const int32_t> tokens, int64_t wanted,
   std::vector<int32_t> positions(tokens.size());
   std::iota(positions.begin(), positions.end(), static_cast<int32_t>(position_));
   forwards_->ledger->CountForward(phase);
-  ForwardInputs inputs = {tokens.data(), positions.data(), kv_.get(), logits, phase};
+  ForwardInputs inputs = {tokens.data(), positions.data(), kv_.get(),
+                          wanted.logits, wanted.argmax,    phase};
   inputs.violation = options.violation;
   inputs.kv_row_off = faults.Active(Fault::kKvRowOff) && reused && position_ > 0;
   FG_RETURN_IF_ERROR(forwards_->backend->Execute(*graph, inputs));
@@ -67,30 +68,46 @@ Status KvSession::RunPiece(std::span<const int32_t> tokens, int64_t wanted,
   return Status::Ok();
 }
 
-Status KvSession::Forward(std::span<const int32_t> tokens, size_t first_wanted,
-                          const ForwardOptions& options, std::vector<float>* logits) {
-  FG_RETURN_IF_ERROR(Check(tokens, first_wanted, options));
+Status KvSession::RunPieces(std::span<const int32_t> tokens, size_t first_wanted,
+                            const ForwardOptions& options, float* logits, int32_t* argmax) {
   const size_t piece = static_cast<size_t>(
       options.rows_per_forward == 0 ? batch_ : std::min(options.rows_per_forward, batch_));
-  const size_t before = logits->size();
-  const int64_t start = position_;
-  logits->resize(before + (tokens.size() - first_wanted) * shape_.vocabulary);
-  float* next = logits->data() + before;
   ForwardOptions piece_options = options;
   for (size_t done = 0; done < tokens.size(); done += piece) {
     const size_t end = std::min(tokens.size(), done + piece);
     const int64_t wanted = static_cast<int64_t>(end - std::min(end, std::max(done, first_wanted)));
-    const Status status = RunPiece(tokens.subspan(done, end - done), wanted, piece_options, next);
+    FG_RETURN_IF_ERROR(
+        RunPiece(tokens.subspan(done, end - done), {wanted, logits, argmax}, piece_options));
     piece_options.violation = Violation::kNone;
-    if (!status.ok()) {
-      // All or nothing: the caller may send the same tokens again.
-      position_ = start;
-      logits->resize(before);
-      return status;
-    }
-    next += wanted * shape_.vocabulary;
+    if (logits != nullptr) logits += wanted * shape_.vocabulary;
+    if (argmax != nullptr) argmax += wanted;
   }
   return Status::Ok();
+}
+
+Status KvSession::Forward(std::span<const int32_t> tokens, size_t first_wanted,
+                          const ForwardOptions& options, std::vector<float>* logits) {
+  FG_RETURN_IF_ERROR(Check(tokens, first_wanted, options));
+  std::vector<int32_t>* argmax = options.argmax;
+  const size_t wanted = tokens.size() - first_wanted;
+  if (wanted > 0 && logits == nullptr && argmax == nullptr) {
+    return Status(ErrorKind::kInternal, "a forward's results are wanted and have no place");
+  }
+  const size_t logits_before = logits != nullptr ? logits->size() : 0;
+  const size_t argmax_before = argmax != nullptr ? argmax->size() : 0;
+  if (logits != nullptr) logits->resize(logits_before + wanted * shape_.vocabulary);
+  if (argmax != nullptr) argmax->resize(argmax_before + wanted);
+  const int64_t start = position_;
+  const Status status = RunPieces(tokens, first_wanted, options,
+                                  logits != nullptr ? logits->data() + logits_before : nullptr,
+                                  argmax != nullptr ? argmax->data() + argmax_before : nullptr);
+  if (!status.ok()) {
+    // All or nothing: the caller may send the same tokens again.
+    position_ = start;
+    if (logits != nullptr) logits->resize(logits_before);
+    if (argmax != nullptr) argmax->resize(argmax_before);
+  }
+  return status;
 }
 
 Status KvSession::Truncate(int64_t position) {

@@ -38,9 +38,17 @@ class KvSession : public Session {
  private:
   Status Check(std::span<const int32_t> tokens, size_t first_wanted,
                const ForwardOptions& options) const;
-  // One forward of at most batch rows; the logits of the last `wanted` rows go to `logits`.
-  Status RunPiece(std::span<const int32_t> tokens, int64_t wanted, const ForwardOptions& options,
-                  float* logits);
+  // Where a forward's results go, a row a wanted token; either may be null.
+  struct Wanted {
+    int64_t rows;
+    float* logits;
+    int32_t* argmax;
+  };
+  // One forward of at most batch rows; the results of the last wanted.rows go to `wanted`.
+  Status RunPiece(std::span<const int32_t> tokens, const Wanted& wanted,
+                  const ForwardOptions& options);
+  Status RunPieces(std::span<const int32_t> tokens, size_t first_wanted,
+                   const ForwardOptions& options, float* logits, int32_t* argmax);
 
   Forwards* forwards_;
   ModelShape shape_;

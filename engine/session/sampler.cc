@@ -7,6 +7,8 @@
 #include <numeric>
 #include <string>
 
+#include "engine/backend/argmax.h"
+
 namespace fg {
 namespace {
 
@@ -51,12 +53,8 @@ uint64_t SplitMix64::Next() {
 double SplitMix64::NextUnit() { return static_cast<double>(Next() >> 11) * 0x1p-53; }
 
 std::optional<int32_t> Greedy(std::span<const float> logits) {
-  std::optional<int32_t> best;
-  for (size_t id = 0; id < logits.size(); ++id) {
-    if (std::isnan(logits[id])) continue;
-    if (!best || logits[id] > logits[*best]) best = static_cast<int32_t>(id);
-  }
-  return best;
+  const int32_t best = HighestId(logits);
+  return best < 0 ? std::nullopt : std::make_optional(best);
 }
 
 std::vector<std::pair<int32_t, float>> Highest(std::span<const float> logits, size_t count) {

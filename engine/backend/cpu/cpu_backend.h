@@ -31,6 +31,7 @@ class CpuBackend : public Backend {
 
  private:
   struct Run;  // one execution: cpu_execute.cc
+  Status ExecuteLogits(const ExecutableGraph& graph, const ForwardInputs& inputs);
 
   bool NibbleFamilyOnly(const ModelWeights& weights) const;
   Status RegisterWeights(const ModelWeights& weights);
@@ -57,6 +58,7 @@ class CpuBackend : public Backend {
   std::map<std::string, RegisteredWeight> weights_;
   RopeTable rope_;
   HostBuffer pool_;
+  HostBuffer logits_;                // of a forward whose caller wants their argmax alone
   int64_t forwards_ = 0;             // executions, for the observer
   std::vector<std::byte> unbooked_;  // kUnbookedMemory
 };

@@ -4,6 +4,7 @@
 #include <cstring>
 #include <limits>
 
+#include "engine/backend/argmax.h"
 #include "engine/backend/cpu/cpu_backend.h"
 #include "engine/backend/cpu/cpu_graph.h"
 #include "engine/backend/cpu/cpu_kv_cache.h"
@@ -203,6 +204,27 @@ Status CpuBackend::RunNodes(const Run& run) {
 }
 
 Status CpuBackend::Execute(const ExecutableGraph& graph, const ForwardInputs& inputs) {
+  const int64_t wanted = graph.graph().params.wanted, vocabulary = model_.shape.vocabulary;
+  if (inputs.argmax == nullptr || wanted == 0) return ExecuteLogits(graph, inputs);
+  ForwardInputs with_logits = inputs;
+  if (inputs.logits == nullptr) {
+    const uint64_t bytes = static_cast<uint64_t>(wanted * vocabulary) * sizeof(float);
+    if (bytes > logits_.bytes()) {
+      logits_ = HostBuffer();
+      FG_ASSIGN_OR_RETURN(logits_, HostBuffer::Allocate(bytes, MemoryCategory::kScratch,
+                                                        context_.memory(), "logits"));
+    }
+    with_logits.logits = logits_.as<float>();
+  }
+  FG_RETURN_IF_ERROR(ExecuteLogits(graph, with_logits));
+  for (int64_t row = 0; row < wanted; ++row) {
+    inputs.argmax[row] =
+        HighestId({with_logits.logits + row * vocabulary, static_cast<size_t>(vocabulary)});
+  }
+  return Status::Ok();
+}
+
+Status CpuBackend::ExecuteLogits(const ExecutableGraph& graph, const ForwardInputs& inputs) {
   Run run = {static_cast<const CpuGraph&>(graph), inputs, static_cast<CpuKvCache&>(*inputs.kv),
              pool_.as<std::byte>()};
   FG_RETURN_IF_ERROR(CheckViolation(run));
