@@ -257,6 +257,7 @@ Status Run::Prepare() {
   header_.hardware_class = options_.hardware_class;
   header_.device = device;
   header_.build = hello.value("build", Json::object());
+  if (options_.dirty) header_.build["dirty"] = true;
   header_.gates = hello.value("gates", Json::array());
   header_.hashes = options_.hashes;
   header_.snapshot = options_.snapshot;

@@ -25,6 +25,8 @@ struct RunOptions {
   std::string snapshot_program;  // absolute path; "" where snapshot.absent says why there is none
   SnapshotRecord snapshot;
   BundleHashes hashes;
+  bool dirty =
+      false;          // the project's files are not those of its commit, whatever head's build says
   std::string fault;  // FG_FAULT for head's processes only
   int64_t jobs = 1;
   // How often a failing cell runs in all: it is `fail` when each of them fails, else `flaky`.

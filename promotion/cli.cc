@@ -6,6 +6,7 @@
 #include <filesystem>
 
 #include "base/nearest.h"
+#include "promotion/pack_stamp.h"
 
 namespace flipgate {
 namespace {
@@ -70,6 +71,14 @@ int UsageError(const Terminal& terminal, const std::string& message) {
   return kExitUsage;
 }
 
+// The project of a folder; one that was packed has head's program where its stamp says.
+Result<Project> LoadProject(const std::string& root) {
+  FG_ASSIGN_OR_RETURN(Project project, Project::Load(root));
+  FG_ASSIGN_OR_RETURN(const auto stamp, FindPackStamp(project.root));
+  if (stamp) project.engine = stamp->program;
+  return project;
+}
+
 }  // namespace
 
 std::vector<std::string> StrayVariables(const std::vector<std::string>& environment) {
@@ -103,13 +112,13 @@ int Invocation::Fail(const Status& status) const {
 Result<Project> Invocation::OpenProject() const {
   if (project_folder.empty()) {
     FG_ASSIGN_OR_RETURN(const std::string root, FindProjectRoot(fs::current_path().string()));
-    return Project::Load(root);
+    return LoadProject(root);
   }
   if (!fs::is_regular_file(fs::path(project_folder) / "flipgate.yaml")) {
     return Status(ErrorKind::kUsage,
                   fmt::format("--project {}: holds no flipgate.yaml", project_folder));
   }
-  return Project::Load(project_folder);
+  return LoadProject(project_folder);
 }
 
 Result<Matrix> Invocation::OpenMatrix(const Project& project, const std::string& path) const {

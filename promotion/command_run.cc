@@ -7,6 +7,7 @@
 
 #include "base/process.h"
 #include "gates/archive.h"
+#include "promotion/pack_stamp.h"
 #include "promotion/progress.h"
 #include "promotion/run_setup.h"
 
@@ -91,6 +92,11 @@ int Run(const Invocation& invocation, const RunFlags& flags) {
   if (!summary.ok()) return invocation.Fail(summary.status());
   int code = VerdictExitCode(summary->bundle.Verdict().verdict);
   Status after = Report(options->project, options->out);
+  const auto stamp = FindPackStamp(options->project.root);
+  if (!after.ok() && stamp.ok() && *stamp) {
+    *terminal.err << "flipgate: " << after.message() << "; render it where the project is\n";
+    after = Status::Ok();
+  }
   if (const Status packed = ArchiveFolder(options->out); after.ok()) after = packed;
   if (!after.ok()) {
     *terminal.err << "flipgate: " << after.message() << "\n";

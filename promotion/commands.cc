@@ -12,15 +12,16 @@
 #include "promotion/command_run.h"
 #include "promotion/command_selfcheck.h"
 #include "promotion/command_snapshot.h"
+#include "promotion/command_stamp.h"
 #include "promotion/command_verify.h"
 
 namespace flipgate {
 
 const std::vector<RegisterCommand>& AllCommands() {
   static const std::vector<RegisterCommand> kCommands = {
-      &RegisterRun,      &RegisterList,    &RegisterExplain, &RegisterVerify,
-      &RegisterDiff,     &RegisterCompare, &RegisterPack,    &RegisterSelfCheck,
-      &RegisterSnapshot, &RegisterDoctor,  &RegisterDemo,    &RegisterCellStatus};
+      &RegisterRun,     &RegisterList, &RegisterExplain,   &RegisterVerify,   &RegisterDiff,
+      &RegisterCompare, &RegisterPack, &RegisterSelfCheck, &RegisterSnapshot, &RegisterStamp,
+      &RegisterDoctor,  &RegisterDemo, &RegisterCellStatus};
   return kCommands;
 }
 

@@ -16,6 +16,7 @@
 #include "promotion/cli.h"
 #include "promotion/defaults.h"
 #include "promotion/hashes.h"
+#include "promotion/pack_stamp.h"
 #include "promotion/snapshot.h"
 
 namespace flipgate {
@@ -38,6 +39,31 @@ std::optional<std::string> VersionOf(const std::string& program) {
   const auto ran = fg::RunProcess(spec, {.timeout = std::chrono::seconds(20)});
   if (!ran.ok() || ran->timed_out || !ran->exit.ok()) return std::nullopt;
   return FirstLine(ran->out);
+}
+
+// A packed folder needs no compiler and no git; its page can be rendered elsewhere.
+Findings CheckToolsOfPack(const Project& project) {
+  const auto zip = VersionOf("gzip");
+  Findings findings = {{"gzip", zip ? Level::kOk : Level::kFail,
+                        zip ? *zip : "is not here or does not start", zip ? "" : "install it"}};
+  if (project.report.empty()) return findings;
+  const auto page = VersionOf(project.report[0]);
+  findings.push_back({project.report[0], page ? Level::kOk : Level::kWarn,
+                      page ? *page : "is not here or does not start",
+                      page ? "" : "render the page where the project is (docs/gpu.md)"});
+  return findings;
+}
+
+Findings CheckTreeOfPack(const Project& project, const PackStamp& stamp) {
+  const std::string from = "packed from commit " + stamp.commit.substr(0, 12);
+  const auto changed = ChangedFiles(project.root, stamp);
+  if (!changed.ok()) return {{"tree", Level::kWarn, changed.status().message(), "unpack it again"}};
+  if (!changed->empty()) return {{"tree", Level::kWarn, ChangedNote(*changed), "unpack it again"}};
+  if (stamp.dirty) {
+    return {{"tree", Level::kWarn, from + ", with changes that no commit has",
+             "commit, and pack again, before a run that is to count"}};
+  }
+  return {{"tree", Level::kOk, from + ", as it was packed", ""}};
 }
 
 }  // namespace
@@ -70,6 +96,8 @@ Findings CheckVariables(const std::vector<std::string>& environment) {
 }
 
 Findings CheckTools(const Project& project) {
+  if (const auto stamp = FindPackStamp(project.root); stamp.ok() && *stamp)
+    return CheckToolsOfPack(project);
   std::vector<std::string> programs = project.tools;
   for (const BuildCommand& command : project.build) programs.push_back(command[0]);
   if (!project.report.empty()) programs.push_back(project.report[0]);
@@ -87,6 +115,9 @@ Findings CheckTools(const Project& project) {
 }
 
 Findings CheckTree(const Project& project) {
+  const auto stamp = FindPackStamp(project.root);
+  if (!stamp.ok()) return {{"tree", Level::kFail, stamp.status().message(), "pack again"}};
+  if (*stamp) return CheckTreeOfPack(project, **stamp);
   const Git git(project.root);
   const auto head = git.Resolve("HEAD");
   if (!head.ok()) {
@@ -119,7 +150,7 @@ Findings CheckBuild(const Project& project, const Matrix& matrix, const std::str
                     const Json& hello) {
   Findings findings;
   const Json build = hello.value("build", Json::object());
-  const auto head = HashRevision(Git(project.root), project, "HEAD", hardware_class);
+  const auto head = HashHead(project, hardware_class);
   const std::string rebuild = "build it again (scripts/gate)";
   if (!head.ok()) {
     findings.push_back({"build", Level::kWarn, "cannot be held against a commit", ""});

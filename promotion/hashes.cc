@@ -4,6 +4,7 @@
 
 #include "base/sha256.h"
 #include "promotion/defaults.h"
+#include "promotion/pack_stamp.h"
 
 namespace flipgate {
 
@@ -33,6 +34,16 @@ Result<RevisionHashes> HashRevision(const Git& git, const Project& project,
   FG_ASSIGN_OR_RETURN(const std::string yaml, git.Show(revision, "flipgate.yaml"));
   hashes.recipe = RecipeHash(yaml);
   return hashes;
+}
+
+Result<RevisionHashes> HashHead(const Project& project, const std::string& hardware_class) {
+  FG_ASSIGN_OR_RETURN(const auto stamp, FindPackStamp(project.root));
+  if (!stamp) return HashRevision(Git(project.root), project, "HEAD", hardware_class);
+  const auto defaults = stamp->defaults.find(hardware_class);
+  return RevisionHashes{.engine = stamp->engine,
+                        .defaults = defaults == stamp->defaults.end() ? "" : defaults->second,
+                        .suite = stamp->suite,
+                        .recipe = stamp->recipe};
 }
 
 }  // namespace flipgate

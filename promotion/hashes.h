@@ -19,6 +19,10 @@ fg::Result<RevisionHashes> HashRevision(const Git& git, const Project& project,
                                         const std::string& revision,
                                         const std::string& hardware_class);
 
+// Of what lies in the project's folder: of HEAD, or, where the folder was packed, what its
+// stamp.json says.
+fg::Result<RevisionHashes> HashHead(const Project& project, const std::string& hardware_class);
+
 // sha256 of the block `build:` of a flipgate.yaml's text.
 std::string RecipeHash(const std::string& flipgate_yaml);
 

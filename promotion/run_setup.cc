@@ -8,6 +8,7 @@
 
 #include "gates/waivers.h"
 #include "promotion/defaults.h"
+#include "promotion/pack_stamp.h"
 
 namespace flipgate {
 namespace {
@@ -39,6 +40,17 @@ Result<std::vector<std::string>> SubjectCommand(const Project& project, const Ma
   }
   return Status(ErrorKind::kUsage,
                 fmt::format("--subject {}: the matrix names no such subject", name));
+}
+
+// Whether a packed folder's evidence is of no commit; `note` gets what was changed in it.
+Result<bool> PackIsDirty(const Project& project,
+                         const std::function<void(const std::string&)>& note) {
+  FG_ASSIGN_OR_RETURN(const auto stamp, FindPackStamp(project.root));
+  if (!stamp) return false;
+  FG_ASSIGN_OR_RETURN(const auto changed, ChangedFiles(project.root, *stamp));
+  if (!changed.empty()) note(ChangedNote(changed));
+  if (stamp->dirty) note("this folder was packed from a tree with changes that no commit has");
+  return stamp->dirty || !changed.empty();
 }
 
 }  // namespace
@@ -82,6 +94,7 @@ Result<RunOptions> MakeRunOptions(const Invocation& invocation, const RunFlags& 
   RunOptions options;
   FG_ASSIGN_OR_RETURN(options.project, invocation.OpenProject());
   const Project& project = options.project;
+  FG_ASSIGN_OR_RETURN(options.dirty, PackIsDirty(project, note));
   FG_ASSIGN_OR_RETURN(options.matrix, invocation.OpenMatrix(project, flags.matrix));
   FG_RETURN_IF_ERROR(CheckClass(project, flags.hardware_class));
   options.hardware_class = flags.hardware_class;

@@ -14,6 +14,7 @@
 #include "gates/engine_client.h"
 #include "promotion/defaults.h"
 #include "promotion/hashes.h"
+#include "promotion/pack_stamp.h"
 #include "promotion/worktree.h"
 
 namespace flipgate {
@@ -156,6 +157,31 @@ Status NotInHistory(const Git& git, const SnapshotPin& pin, const std::string& h
           hardware_class, pin.engine.substr(0, 12), pin.defaults.substr(0, 12), advice));
 }
 
+std::string NoPin(const std::string& hardware_class) {
+  return "flipgate.yaml names no snapshot for class '" + hardware_class + "'";
+}
+
+// What a packed folder took along.
+Result<Snapshot> PackedSnapshotOf(const Project& project, const PackStamp& stamp,
+                                  const std::string& hardware_class) {
+  Snapshot snapshot;
+  const auto packed = stamp.snapshots.find(hardware_class);
+  if (packed == stamp.snapshots.end()) {
+    snapshot.record.absent = NoPin(hardware_class);
+    return snapshot;
+  }
+  snapshot.record = packed->second.record;
+  if (!snapshot.record.absent.empty()) return snapshot;
+  const std::string kept = PackedSnapshotPath(hardware_class);
+  const auto sum = fg::Sha256File(project.Path(kept));
+  if (!sum.ok() || *sum != snapshot.record.program_sha256) {
+    return Status(ErrorKind::kUsage,
+                  kept + ": is not the program that was packed; unpack the folder again");
+  }
+  snapshot.program = project.Path(packed->second.program);
+  return snapshot;
+}
+
 }  // namespace
 
 Result<std::string> FindRevision(const Git& git, const Project& project, const SnapshotPin& pin,
@@ -175,9 +201,18 @@ Result<std::string> FindRevision(const Git& git, const Project& project, const S
 
 SnapshotState InspectSnapshot(const Project& project, const std::string& hardware_class) {
   SnapshotState state;
+  if (const auto stamp = FindPackStamp(project.root); stamp.ok() && *stamp) {
+    const auto packed = PackedSnapshotOf(project, **stamp, hardware_class);
+    state.missing = packed.status().message();
+    if (!packed.ok()) return state;
+    state.absent = packed->record.absent;
+    state.commit = packed->record.commit;
+    state.kept = state.absent.empty();
+    return state;
+  }
   const auto pinned = project.snapshots.find(hardware_class);
   if (pinned == project.snapshots.end()) {
-    state.absent = "flipgate.yaml names no snapshot for class '" + hardware_class + "'";
+    state.absent = NoPin(hardware_class);
     return state;
   }
   const Git git(project.root);
@@ -198,10 +233,12 @@ SnapshotState InspectSnapshot(const Project& project, const std::string& hardwar
 
 Result<Snapshot> ObtainSnapshot(const Project& project, const std::string& hardware_class,
                                 const std::function<void(const std::string&)>& note) {
+  FG_ASSIGN_OR_RETURN(const auto stamp, FindPackStamp(project.root));
+  if (stamp) return PackedSnapshotOf(project, *stamp, hardware_class);
   Snapshot snapshot;
   const auto pinned = project.snapshots.find(hardware_class);
   if (pinned == project.snapshots.end()) {
-    snapshot.record.absent = "flipgate.yaml names no snapshot for class '" + hardware_class + "'";
+    snapshot.record.absent = NoPin(hardware_class);
     return snapshot;
   }
   const SnapshotPin& pin = pinned->second;
