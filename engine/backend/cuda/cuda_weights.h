@@ -7,6 +7,7 @@
 #include <string>
 
 #include "engine/backend/cuda/cuda_context.h"
+#include "engine/backend/cuda/cuda_matmul_path.h"
 #include "engine/backend/cuda/device_buffer.h"
 #include "engine/model/weights.h"
 
@@ -19,12 +20,6 @@ struct CudaWeight {
   const uint16_t* f16 = nullptr;  // [out][k]: kW16 of quantized types and bf16, and the resident of
                                   // f16 itself; else null
 };
-
-// Which kernels a matmul weight takes at 16 rows or more: the f16 GEMM, the f32 GEMM of f32
-// weights, or, where k is no multiple of 32 or FG_PREFILL_GEMM=0, the one-row kernels.
-enum class CudaMatmulPath { kRows, kGemmF16, kGemmF32 };
-CudaMatmulPath ChooseCudaMatmulPath(const Gates& gates, TensorType type, int64_t k, int64_t rows,
-                                    Phase phase);
 
 class CudaWeights {
  public:

@@ -15,7 +15,8 @@ class DeviceBuffer {
   DeviceBuffer() = default;
   // kOutOfMemory: "WHAT: N MiB of device memory do not fit, M MiB of T MiB are free; HINT". `what`
   // names the tensor or buffer; `hint` says what to set (a smaller --context, --batch, ...).
-  // kDevice for any other failure. 0 bytes: a buffer without memory.
+  // kDevice for any other failure. 0 bytes: a buffer without memory. `book` may be null: not
+  // booked.
   static Result<DeviceBuffer> Allocate(uint64_t bytes, MemoryCategory category, MemoryBook* book,
                                        const std::string& what, const std::string& hint);
   DeviceBuffer(DeviceBuffer&& other) noexcept { *this = std::move(other); }
@@ -30,6 +31,8 @@ class DeviceBuffer {
   uint64_t bytes() const { return bytes_; }
 
  private:
+  void Release();
+
   void* data_ = nullptr;
   uint64_t bytes_ = 0;
   MemoryCategory category_ = MemoryCategory::kScratch;
