@@ -1,9 +1,11 @@
 // RMS norm over rows, with the residual sum before it and the form that the next matmul reads after
 // it.
 //
-// ss: the threads of a block take the values of a row in turn (value i to thread i mod T, T a
-// function of n alone), ss = fma(x, x, ss) ascending, then a fixed tree; s = 1/sqrt(ss/n + eps)
-// IEEE; y = (x*s)*w.
+// ss: T lanes take the values of a row in turn (value i to lane i mod T, T a function of n alone),
+// ss = fma(x, x, ss) ascending, then a fixed tree; s = 1/sqrt(ss/n + eps) IEEE; y = (x*s)*w.
+// The tree: lanes 4t..4t+3 are thread t, (0 + 1) + (2 + 3); in each 32 threads t with t^16, then
+// t^8, t^4, t^2, t^1; then so the sums of each 32 threads, in their order, +0 for those missing
+// of 32.
 #pragma once
 
 #include <cuda_runtime_api.h>
@@ -13,6 +15,13 @@
 #include "kernels/formats/blocks.h"
 
 namespace fg::cuda {
+
+constexpr int64_t kRmsNormMostLanes = 2048;
+// T: enough that each lane takes four values, a multiple of 128 in 128..kRmsNormMostLanes.
+constexpr int64_t RmsNormLanes(int64_t n) {
+  const int64_t lanes = ((n + 3) / 4 + 127) / 128 * 128;
+  return lanes < 128 ? 128 : lanes > kRmsNormMostLanes ? kRmsNormMostLanes : lanes;
+}
 
 struct RmsNormArgs {
   const float* x = nullptr;  // [rows][n]

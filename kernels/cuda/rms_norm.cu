@@ -1,0 +1,154 @@
+#include "kernels/cuda/rms_norm.h"
+
+#include "kernels/cuda/activations_row.cuh"
+
+namespace fg::cuda {
+namespace {
+
+constexpr int kMostThreads = static_cast<int>(kRmsNormMostLanes / 4);
+constexpr int kHeldSteps = 4;
+
+// One row of RmsNormArgs.
+struct Row {
+  const float* x;
+  const float* add;
+  float* sum;
+  const float* add_scale;
+  const float* weight;
+  float eps;
+  int n;
+  RowOutputs out;
+
+  __device__ Row(const RmsNormArgs& a, int64_t row)
+      : x(a.x + row * a.n),
+        add(a.add == nullptr ? nullptr : a.add + row * a.n),
+        sum(a.sum == nullptr ? nullptr : a.sum + row * a.n),
+        add_scale(a.add_scale == nullptr ? nullptr : a.add_scale + row),
+        weight(a.weight),
+        eps(a.eps),
+        n(static_cast<int>(a.n)),
+        out(RowOutputs{a.y, a.f16, a.f16_scale, a.chunks}.Row(row, n)) {}
+
+  __device__ float Scale(float ss) const { return 1.0f / sqrtf(ss / static_cast<float>(n) + eps); }
+};
+
+__device__ float4 Added(float4 x, float4 add, const float* scale) {
+  if (scale != nullptr) {
+    const float s = *scale;
+    add = make_float4(__fmul_rn(add.x, s), __fmul_rn(add.y, s), __fmul_rn(add.z, s),
+                      __fmul_rn(add.w, s));
+  }
+  return make_float4(__fadd_rn(add.x, x.x), __fadd_rn(add.y, x.y), __fadd_rn(add.z, x.z),
+                     __fadd_rn(add.w, x.w));
+}
+
+__device__ void SumSquares(float4 v, float4& ss) {
+  ss.x = __fmaf_rn(v.x, v.x, ss.x);
+  ss.y = __fmaf_rn(v.y, v.y, ss.y);
+  ss.z = __fmaf_rn(v.z, v.z, ss.z);
+  ss.w = __fmaf_rn(v.w, v.w, ss.w);
+}
+
+// The four lanes of a thread.
+__device__ float Join(float4 ss) { return __fadd_rn(__fadd_rn(ss.x, ss.y), __fadd_rn(ss.z, ss.w)); }
+
+__device__ float4 Weighted(float4 v, float s, float4 w) {
+  return make_float4(__fmul_rn(__fmul_rn(v.x, s), w.x), __fmul_rn(__fmul_rn(v.y, s), w.y),
+                     __fmul_rn(__fmul_rn(v.z, s), w.z), __fmul_rn(__fmul_rn(v.w, s), w.w));
+}
+
+// The block holds its row: n <= kHeldSteps * 4 * blockDim.x. All loads are issued before the first
+// use: of one row nothing else hides how long they take.
+template <bool kVector>
+__global__ void __launch_bounds__(kMostThreads) RmsNormHeld(RmsNormArgs args) {
+  __shared__ float sums[kMostWarps];
+  __shared__ uint32_t maxima[kMostWarps];
+  const Row row(args, blockIdx.x);
+  const auto at = [](int j) { return 4 * static_cast<int>(j * blockDim.x + threadIdx.x); };
+  float4 v[kHeldSteps], add[kHeldSteps], weight[kHeldSteps];
+#pragma unroll
+  for (int j = 0; j < kHeldSteps; ++j) v[j] = Load4<kVector>(row.x, at(j), row.n);
+  if (row.add != nullptr) {
+#pragma unroll
+    for (int j = 0; j < kHeldSteps; ++j) add[j] = Load4<kVector>(row.add, at(j), row.n);
+  }
+#pragma unroll
+  for (int j = 0; j < kHeldSteps; ++j) weight[j] = Load4<kVector>(row.weight, at(j), row.n);
+  if (row.add != nullptr) {
+#pragma unroll
+    for (int j = 0; j < kHeldSteps; ++j) v[j] = Added(v[j], add[j], row.add_scale);
+  }
+  if (row.sum != nullptr) {
+#pragma unroll
+    for (int j = 0; j < kHeldSteps; ++j) Store4<kVector>(row.sum, at(j), row.n, v[j]);
+  }
+  float4 ss = make_float4(0, 0, 0, 0);
+#pragma unroll
+  for (int j = 0; j < kHeldSteps; ++j) SumSquares(v[j], ss);
+  const float s = row.Scale(BlockSum(Join(ss), sums));
+#pragma unroll
+  for (int j = 0; j < kHeldSteps; ++j) v[j] = Weighted(v[j], s, weight[j]);
+  WriteHeldRow<kVector>(row.out, row.n, v, maxima);
+}
+
+// Any n: the row is read again for every pass. With `sum` the first pass writes it and the later
+// ones read it, each thread what it wrote itself, so that x and add may lie there.
+template <bool kVector>
+__global__ void __launch_bounds__(kMostThreads) RmsNormWide(RmsNormArgs args) {
+  __shared__ float sums[kMostWarps];
+  __shared__ uint32_t maxima[kMostWarps];
+  const Row row(args, blockIdx.x);
+  const int step = 4 * static_cast<int>(blockDim.x);
+  const int first = 4 * static_cast<int>(threadIdx.x);
+  const auto input = [&](int at) {
+    const float4 v = Load4<kVector>(row.x, at, row.n);
+    return row.add == nullptr ? v : Added(v, Load4<kVector>(row.add, at, row.n), row.add_scale);
+  };
+  float4 ss = make_float4(0, 0, 0, 0);
+  for (int at = first; at < row.n; at += step) {
+    const float4 v = input(at);
+    if (row.sum != nullptr) Store4<kVector>(row.sum, at, row.n, v);
+    SumSquares(v, ss);
+  }
+  const float s = row.Scale(BlockSum(Join(ss), sums));
+  const auto output = [&](int at) {
+    const float4 v = row.sum != nullptr ? Load4<kVector>(row.sum, at, row.n) : input(at);
+    return Weighted(v, s, Load4<kVector>(row.weight, at, row.n));
+  };
+  float amax = 0;
+  if (row.out.f16 != nullptr) {
+    for (int at = first; at < row.n; at += step) amax = Largest(amax, output(at));
+  }
+  const RowScale scale = ScaleOfRow(row.out, BlockMax(__float_as_uint(amax), maxima));
+  for (int base = 0; base < row.n; base += step) {
+    WriteFour<kVector>(row.out, base + first, row.n, output(base + first), scale);
+  }
+}
+
+template <bool kVector>
+cudaError_t Launch(const RmsNormArgs& args, cudaStream_t stream) {
+  const unsigned grid = static_cast<unsigned>(args.rows);
+  const int threads = static_cast<int>(RmsNormLanes(args.n) / 4);
+  if (args.n <= kHeldSteps * 4 * threads) {
+    RmsNormHeld<kVector><<<grid, threads, 0, stream>>>(args);
+  } else {
+    RmsNormWide<kVector><<<grid, threads, 0, stream>>>(args);
+  }
+  return cudaGetLastError();
+}
+
+}  // namespace
+
+cudaError_t RmsNorm(const RmsNormArgs& args, cudaStream_t stream) {
+  if (!ValidRows(args.rows, args.n) || (args.f16 != nullptr) != (args.f16_scale != nullptr) ||
+      (args.chunks != nullptr && args.n % kBlock32 != 0)) {
+    return cudaErrorInvalidValue;
+  }
+  if (args.rows == 0 || args.n == 0) return cudaSuccess;
+  if (VectorRows(args.n, args.x, args.add, args.sum, args.weight, args.y, args.f16)) {
+    return Launch<true>(args, stream);
+  }
+  return Launch<false>(args, stream);
+}
+
+}  // namespace fg::cuda
