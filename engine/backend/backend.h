@@ -82,7 +82,8 @@ class Backend {
  public:
   virtual ~Backend() = default;
 
-  // Once, before anything else. The views of `weights` point into memory that outlives the backend.
+  // Once, before anything else. The views of `weights` point into memory that outlives a backend
+  // of the CPU; every other one copies what it needs, for the file is let go after the load.
   // Takes the memory of the largest forward. kBadModel names a weight that cannot be prepared;
   // kOutOfMemory.
   virtual Status LoadModel(const Hyperparameters& model, const ModelWeights& weights,

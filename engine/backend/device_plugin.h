@@ -35,6 +35,8 @@ struct DeviceInfo {
   std::string cublaslt_missing;  // why, with what was tried
 };
 
+// An error (kDevice, kRefused) that one kernel is to blame for names it in its message as
+// "kernel NAME: TEXT", also behind contexts: from there the probe's answer takes `kernel`.
 class DevicePlugin {
  public:
   virtual ~DevicePlugin() = default;
