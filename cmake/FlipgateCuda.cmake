@@ -1,32 +1,80 @@
 # Finds nvcc, and the functions for targets of CUDA. After this FG_HAVE_CUDA says whether the backend
-# is built.
-set(FG_HAVE_CUDA OFF)
-if(NOT FG_CUDA STREQUAL "OFF")
-  include(CheckLanguage)
-  if(NOT CMAKE_CUDA_COMPILER AND NOT DEFINED ENV{CUDACXX})
+# is built. Without nvcc everything else builds and passes.
+
+# Whether the nvcc at hand can build the backend: it knows sm_90a and C++20 (12.0), its host compiler
+# compiles, and the static runtime lies beside it. `why` says what is missing.
+function(_fg_find_cuda out why)
+  set(${out} OFF PARENT_SCOPE)
+  if(CMAKE_CUDA_COMPILER)
+    set(nvcc ${CMAKE_CUDA_COMPILER})
+  elseif(DEFINED ENV{CUDACXX})
+    set(nvcc $ENV{CUDACXX})
+  else()
     find_program(FG_NVCC nvcc HINTS ENV CUDA_PATH PATHS /usr/local/cuda/bin)
-    if(FG_NVCC)
-      set(CMAKE_CUDA_COMPILER ${FG_NVCC})
+    set(nvcc ${FG_NVCC})
+  endif()
+  if(NOT nvcc)
+    set(${why} "there is no nvcc" PARENT_SCOPE)
+    return()
+  endif()
+  execute_process(COMMAND ${nvcc} --version OUTPUT_VARIABLE said ERROR_VARIABLE said RESULT_VARIABLE code)
+  if(NOT "${code}" STREQUAL "0" OR NOT said MATCHES "release ([0-9]+\\.[0-9]+)")
+    set(${why} "${nvcc} does not run" PARENT_SCOPE)
+    return()
+  endif()
+  if(CMAKE_MATCH_1 VERSION_LESS 12.0)
+    set(${why} "${nvcc} is of CUDA ${CMAKE_MATCH_1}, and 12.0 is needed" PARENT_SCOPE)
+    return()
+  endif()
+  # check_language looks for itself, in a project of its own, only where no compiler is set yet.
+  if(NOT CMAKE_CUDA_COMPILER)
+    set(ENV{CUDACXX} ${nvcc})
+    include(CheckLanguage)
+    check_language(CUDA)
+    if(NOT CMAKE_CUDA_COMPILER)
+      set(${why} "${nvcc} compiles nothing here (its words: CMakeFiles/CMakeError.log)" PARENT_SCOPE)
+      return()
     endif()
   endif()
-  check_language(CUDA)
-  if(CMAKE_CUDA_COMPILER)
+  find_package(CUDAToolkit QUIET)
+  if(NOT TARGET CUDA::cudart_static)
+    set(${why} "${nvcc} has no static CUDA runtime beside it" PARENT_SCOPE)
+    return()
+  endif()
+  set(${out} ON PARENT_SCOPE)
+endfunction()
+
+set(FG_HAVE_CUDA OFF)
+set(_fg_cuda_why "FG_CUDA=OFF")
+if(NOT FG_CUDA MATCHES "^(AUTO|ON|OFF)$")
+  message(FATAL_ERROR "FG_CUDA=${FG_CUDA}: must be AUTO, ON or OFF")
+endif()
+if(NOT FG_CUDA STREQUAL "OFF")
+  _fg_find_cuda(FG_HAVE_CUDA _fg_cuda_why)
+  if(FG_HAVE_CUDA)
     set(CMAKE_CUDA_ARCHITECTURES ${FG_CUDA_ARCHITECTURES})
     enable_language(CUDA)
     find_package(CUDAToolkit REQUIRED)
     set(CMAKE_CUDA_STANDARD 20)
     set(CMAKE_CUDA_STANDARD_REQUIRED ON)
+    if(NOT CMAKE_CUDA20_STANDARD_COMPILE_OPTION)  # CMake 3.25 does not know that nvcc has it
+      set(CMAKE_CUDA20_STANDARD_COMPILE_OPTION "-std=c++20")
+      set(CMAKE_CUDA20_EXTENSION_COMPILE_OPTION "-std=c++20")
+    endif()
     set(CMAKE_CUDA_RUNTIME_LIBRARY Static)
-    set(FG_HAVE_CUDA ON)
   elseif(FG_CUDA STREQUAL "ON")
-    message(FATAL_ERROR "FG_CUDA=ON, but there is no nvcc: install the CUDA toolkit, or set "
-                        "CMAKE_CUDA_COMPILER to it")
+    message(FATAL_ERROR "FG_CUDA=ON, but ${_fg_cuda_why}: install the CUDA toolkit (12.0 or newer), set "
+                        "CUDACXX to its nvcc, or build without the backend (-DFG_CUDA=AUTO or OFF)")
   endif()
 endif()
-message(STATUS "CUDA backend: ${FG_HAVE_CUDA}")
+if(FG_HAVE_CUDA)
+  message(STATUS "CUDA backend: yes, nvcc ${CMAKE_CUDA_COMPILER_VERSION}, ${FG_CUDA_ARCHITECTURES}")
+else()
+  message(STATUS "CUDA backend: no, ${_fg_cuda_why}")
+endif()
 
-# The arithmetic of docs/arithmetic.md needs --fmad=false: an FMA is written where it is wanted.
-# The constexpr index functions are for host and device alike.
+# The arithmetic of docs/arithmetic.md needs --fmad=false: an FMA is written where it is wanted. The constexpr index
+# functions are for host and device alike.
 set(FG_CUDA_FLAGS --fmad=false --expt-relaxed-constexpr -Werror=all-warnings
     -Xcompiler=-Wall,-Wextra,-Wno-unused-parameter,-ffp-contract=off)
 
