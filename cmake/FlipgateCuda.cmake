@@ -26,8 +26,10 @@ function(_fg_find_cuda out why)
     set(${why} "${nvcc} is of CUDA ${CMAKE_MATCH_1}, and 12.0 is needed" PARENT_SCOPE)
     return()
   endif()
-  # check_language looks for itself, in a project of its own, only where no compiler is set yet.
+  # check_language tries it in a project of its own, where nothing is set yet; what an earlier
+  # configuring did not find is tried again.
   if(NOT CMAKE_CUDA_COMPILER)
+    unset(CMAKE_CUDA_COMPILER CACHE)
     set(ENV{CUDACXX} ${nvcc})
     include(CheckLanguage)
     check_language(CUDA)

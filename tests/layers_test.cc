@@ -35,15 +35,16 @@ std::vector<std::string> LayerViolations(const std::vector<SourceFile>& files) {
 }
 
 TEST(Layers, IncludesPointDownOnly) {
-  const auto files = SourceFiles({".cc", ".h", ".inc"});
+  const auto files = SourceFiles({".cc", ".h", ".inc", ".cu", ".cuh"});
   ASSERT_GT(files.size(), 50u);
   EXPECT_EQ(LayerViolations(files), std::vector<std::string>{});
 }
 
 TEST(Layers, AnUpwardIncludeIsSeen) {
   const std::vector<SourceFile> bad = {{"kernels/cpu/a.cc", "#include \"engine/gates.h\"\n"},
+                                       {"kernels/cuda/c.cu", "#include \"engine/ledger.h\"\n"},
                                        {"gates/b.cc", "#include \"engine/ledger.h\"\n"}};
-  EXPECT_EQ(LayerViolations(bad).size(), 2u);
+  EXPECT_EQ(LayerViolations(bad).size(), 3u);
 }
 
 // Files that call NAME( or mention the identifier, apart from `allowed`.
@@ -60,7 +61,7 @@ std::vector<std::string> Users(const std::vector<SourceFile>& files, const std::
 
 std::vector<SourceFile> Below(const std::string& folder) {
   std::vector<SourceFile> files;
-  for (SourceFile& file : SourceFiles({".cc", ".h"})) {
+  for (SourceFile& file : SourceFiles({".cc", ".h", ".cu", ".cuh"})) {
     if (TopFolder(file.path) == folder) files.push_back(std::move(file));
   }
   return files;
@@ -77,9 +78,44 @@ TEST(Layers, TheEngineReadsTheEnvironmentInOnePlace) {
 TEST(Layers, KernelsKnowNoEnvironmentGateFileOrLog) {
   const auto kernels = Below("kernels");
   ASSERT_FALSE(kernels.empty());
+  const std::set<std::string> programs = {"kernels/cuda/gpu_tests_main.cc"};
   for (const char* identifier : {"getenv", "environ", "fopen", "ifstream", "ofstream", "FG_[A-Z_]+",
                                  "fprintf", "printf", "cerr"}) {
-    EXPECT_EQ(Users(kernels, identifier, {}), std::vector<std::string>{}) << identifier;
+    EXPECT_EQ(Users(kernels, identifier, programs), std::vector<std::string>{}) << identifier;
+  }
+}
+
+// Headers of the toolkit stay below two folders, so that everything else builds without it.
+std::vector<std::string> CudaHeaderUsers(const std::vector<SourceFile>& files) {
+  static const std::regex kHeader(
+      "#include <(cu[a-z_]*\\w*\\.h|cublas|nvml|mma\\.h|cooperative_groups)");
+  std::vector<std::string> users;
+  for (const SourceFile& file : files) {
+    const bool may = file.path.starts_with("kernels/cuda/") ||
+                     file.path.starts_with("engine/backend/cuda/") ||
+                     file.path == "tests/layers_test.cc";
+    if (!may && std::regex_search(file.text, kHeader)) users.push_back(file.path);
+  }
+  return users;
+}
+
+TEST(Layers, TheToolkitIsSeenInTwoFoldersOnly) {
+  EXPECT_EQ(CudaHeaderUsers(SourceFiles({".cc", ".h", ".inc", ".cu", ".cuh"})),
+            std::vector<std::string>{});
+  EXPECT_EQ(CudaHeaderUsers({{"engine/a.h", "#include <cuda_runtime_api.h>\n"},
+                             {"kernels/cpu/b.cc", "#include <cublasLt.h>\n"},
+                             {"kernels/cuda/c.cu", "#include <cuda_fp16.h>\n"}})
+                .size(),
+            2u);
+}
+
+// Whatever is captured into a graph neither allocates nor waits: an entry point only launches.
+TEST(Layers, KernelsOfADeviceOnlyLaunch) {
+  static const std::regex kForbidden(
+      "\\bcuda(Malloc|Free|MallocAsync|FreeAsync|Memcpy|DeviceSynchronize|StreamSynchronize|"
+      "EventSynchronize)\\s*\\(");
+  for (const SourceFile& file : SourceFiles({".cu", ".cuh"})) {
+    EXPECT_FALSE(std::regex_search(file.text, kForbidden)) << file.path;
   }
 }
 
