@@ -30,6 +30,7 @@ std::string Parameters(int64_t count) {
 }
 
 std::string Ceiling(const BenchRow& row) {
+  if (row.ceiling <= 0) return "";
   return fmt::format("{:.1f} % of {:.1f} {}", 100 * row.Share(), row.ceiling / 1e9,
                      row.prefill() ? "GMAC/s int8" : "GB/s read");
 }
@@ -61,11 +62,19 @@ std::string CsvCell(const std::string& text) {
 
 std::string CsvLine(const BenchRow& row) {
   const std::vector<double> rates = row.TokensPerSecond();
-  return fmt::format("{},{},{},{},{},{},{},{},{},{},{},{:.6g},{:.6g},{},{},{:.6g},{:.6g}\n",
+  const auto measured = [&](double value) {
+    return row.ceiling > 0 ? fmt::format("{:.6g}", value) : std::string();
+  };
+  return fmt::format("{},{},{},{},{},{},{},{},{},{},{},{:.6g},{:.6g},{},{},{},{}\n",
                      CsvCell(row.file), CsvCell(row.model), row.size_bytes, row.parameters,
                      row.level, row.threads, row.batch, row.prompt, row.tokens, row.depth,
                      row.Test(), MeanOf(rates), DeviationOf(rates), row.macs, row.bytes,
-                     row.ceiling, row.Share());
+                     measured(row.ceiling), measured(row.Share()));
+}
+
+// Nothing where there is no ceiling to hold a row against.
+Json Measured(const BenchRow& row, double value) {
+  return row.ceiling > 0 ? Json(value) : Json(nullptr);
 }
 
 // The names of llama-bench where it has one, so that what reads its output reads ours.
@@ -78,6 +87,7 @@ Json RowJson(const BenchRow& row) {
                {"model_size", row.size_bytes},
                {"model_n_params", row.parameters},
                {"level", row.level},
+               {"device", row.device},
                {"n_threads", row.threads},
                {"n_batch", row.batch},
                {"n_prompt", row.prompt},
@@ -92,9 +102,9 @@ Json RowJson(const BenchRow& row) {
                {"samples_ts", rates},
                {"macs", row.macs},
                {"bytes", row.bytes},
-               {"ceiling", row.ceiling},
+               {"ceiling", Measured(row, row.ceiling)},
                {"ceiling_unit", row.prefill() ? "int8 multiply-adds/s" : "bytes/s"},
-               {"share", row.Share()}};
+               {"share", Measured(row, row.Share())}};
   json.update(row.more);
   return json;
 }
@@ -164,7 +174,7 @@ std::string BenchLine(BenchForm form, const BenchRow& row, size_t index) {
   }
   const std::vector<double> rates = row.TokensPerSecond();
   return MarkdownLine({row.model, Size(row.size_bytes), Parameters(row.parameters), row.level,
-                       std::to_string(row.threads), row.Test(),
+                       row.device.empty() ? std::to_string(row.threads) : "-", row.Test(),
                        fmt::format("{:.2f} ± {:.2f}", MeanOf(rates), DeviationOf(rates)),
                        Ceiling(row)});
 }

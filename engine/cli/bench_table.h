@@ -18,15 +18,16 @@ struct BenchRow {
   std::string file, model;  // path; "qwen2 1.5B q4_K"
   uint64_t size_bytes = 0;
   int64_t parameters = 0;
-  std::string level;  // "avx512"
-  int threads = 1;
+  std::string level;                          // "avx512"; on a device its class, "sm_90"
+  std::string device;                         // "NVIDIA H200"; empty on the CPU
+  int threads = 1;                            // of the CPU; says nothing on a device
   int64_t batch = 0;                          // most rows of one forward
   int64_t prompt = 0, tokens = 0, depth = 0;  // one of prompt and tokens is 0
   std::vector<double> seconds;                // of each repetition
   // Of one repetition. A prompt's share is of int8 multiply-adds, a decode's of bytes read.
   int64_t macs = 0;
   uint64_t bytes = 0;
-  double ceiling = 0;          // measured: multiply-adds or bytes a second
+  double ceiling = 0;          // measured: multiply-adds or bytes a second; 0: not measured
   Json more = Json::object();  // joins the row's members in JSON
 
   std::string Test() const;  // "pp512", "tg128@d1024"

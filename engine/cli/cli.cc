@@ -6,6 +6,7 @@
 #include <cstring>
 #include <functional>
 #include <new>
+#include <optional>
 
 #include "base/nearest.h"
 #include "engine/build_info.h"
@@ -58,7 +59,9 @@ class CommandLine {
   }
 
   CLI::App& app() { return app_; }
-  const std::string& hardware_class() const { return hardware_class_; }
+  const std::string& device() const { return device_; }
+  // Asked for in place of the device's own.
+  const std::optional<std::string>& hardware_class() const { return hardware_class_; }
   Status Run(const CliContext& context) { return chosen_(context); }
 
  private:
@@ -76,6 +79,9 @@ class CommandLine {
       return command(context);
     });
   }
+  void AddDevice(CLI::App* sub) {
+    sub->add_option("--device", device_, "cpu, cuda, or auto: CUDA where there is one");
+  }
   void AddJson(CLI::App* sub) { sub->add_flag("--json", json_, "Print JSON"); }
 
   void AddRun() {
@@ -92,7 +98,8 @@ class CommandLine {
     sub->add_option("--top-k", sampling.top_k, "Choose among the K likeliest; 0 is all");
     sub->add_option("--top-p", sampling.top_p, "Choose among the likeliest of this sum");
     sub->add_option("--context", run_.context, "Positions of the session; 0 is the model's");
-    sub->add_option("--batch", run_.batch, "Most rows of one forward");
+    sub->add_option("--batch", run_.batch, "Most rows of one forward; 512, on a device 4096");
+    AddDevice(sub);
     sub->add_flag("-i,--interactive", run_.interactive,
                   "Answer each line of standard input, in one session");
     sub->add_flag("--stats", run_.stats, "Say times and memory on standard error");
@@ -118,7 +125,10 @@ class CommandLine {
     sub->add_option("-m,--model", bench_.models, "GGUF files, one a -m")->required()->take_all();
     sub->add_option("-r,--repetitions", bench_.repetitions, "Counted runs of each test")
         ->check(CLI::PositiveNumber);
-    sub->add_option("-b,--batch-size,--batch", bench_.batch, "Most rows of one forward");
+    sub->add_option("-b,--batch-size,--batch", bench_.batch,
+                    "Most rows of one forward; 512, on a device 4096");
+    sub->add_flag("--kernels", bench_.kernels, "On a device: the time of each of its kernels");
+    AddDevice(sub);
     sub->add_option("-o,--output", bench_.form, "md, csv or json");
     AddJson(sub);
   }
@@ -153,13 +163,15 @@ class CommandLine {
     CLI::App* gates = Add("gates", "Print the resolved gates", [this](const CliContext& context) {
       return GatesCommand(context.gates, json_);
     });
-    gates->add_option("--class", hardware_class_, "Hardware class, instead of this machine's");
+    gates->add_option("--class", hardware_class_, "Hardware class, instead of the device's");
+    AddDevice(gates);
     AddJson(gates);
 
     CLI::App* faults = Add("faults", "List the planted faults",
                            [this](const CliContext&) { return FaultsCommand(json_); });
     AddJson(faults);
-    AddLoading("probe", "Speak the probe protocol on standard input and output", ProbeCommand);
+    AddDevice(
+        AddLoading("probe", "Speak the probe protocol on standard input and output", ProbeCommand));
   }
 
   CLI::App app_;
@@ -167,7 +179,8 @@ class CommandLine {
   RunArguments run_;
   BenchArguments bench_;
   SynthOptions synth_;
-  std::string model_, output_, mix_, hardware_class_ = "cpu";
+  std::string model_, output_, mix_, device_ = "cpu";
+  std::optional<std::string> hardware_class_;
   bool json_ = false;
 };
 
@@ -191,6 +204,21 @@ Status FlushOutput() {
   return Status(ErrorKind::kDevice, "standard output: " + reason);
 }
 
+// The gates' defaults hang on the device's class, so the device is opened first.
+Status RunOnDevice(CommandLine& line, std::span<const std::string> environment) {
+  FG_ASSIGN_OR_RETURN(const ChosenDevice chosen,
+                      OpenDevice(line.device(), Gates::DeviceSettingsOf(environment)));
+  if (!chosen.said.empty()) Say(chosen.said);
+  const Device& device = chosen.device;
+  Ledger ledger;
+  FG_ASSIGN_OR_RETURN(
+      const Gates gates,
+      Gates::FromEnvironment(environment, line.hardware_class().value_or(device.hardware_class()),
+                             &ledger));
+  for (const PeculiarVariable& peculiar : gates.peculiar()) Say(peculiar.message);
+  return line.Run({device, gates, &ledger, environment});
+}
+
 int RunCommandLine(std::span<const std::string> arguments,
                    std::span<const std::string> environment) {
   CommandLine line;
@@ -209,14 +237,7 @@ int RunCommandLine(std::span<const std::string> arguments,
     Say(std::string(error.what()) + " (see fg-engine --help)");
     return kUsage;
   }
-  Ledger ledger;
-  const auto gates = Gates::FromEnvironment(environment, line.hardware_class(), &ledger);
-  if (!gates.ok()) {
-    Say(gates.status().message());
-    return ExitCodeOf(gates.status());
-  }
-  for (const PeculiarVariable& peculiar : gates->peculiar()) Say(peculiar.message);
-  Status status = line.Run({*gates, &ledger, environment});
+  Status status = RunOnDevice(line, environment);
   if (status.ok()) status = FlushOutput();
   if (!status.ok()) Say(status.message());
   return ExitCodeOf(status);

@@ -21,7 +21,20 @@ struct Turn {
   std::string finish;
 };
 
-void SayStats(const Engine& engine, const Turn& turn) {
+double Mebibytes(uint64_t bytes) { return static_cast<double>(bytes) / 1048576; }
+
+void SayDevice(const Engine& engine, const Device& device) {
+  if (device.is_cpu()) return;
+  std::fprintf(stderr, "fg-engine: device %s: %s\n", device.hardware_class().c_str(),
+               device.info()->name.c_str());
+  const std::optional<DeviceMemory> memory = engine.device_memory();
+  if (!memory) return;
+  std::fprintf(stderr,
+               "fg-engine: device memory %.2f MiB used of %.2f MiB, %.2f MiB before the load\n",
+               Mebibytes(memory->used), Mebibytes(memory->total), Mebibytes(memory->used_before));
+}
+
+void SayStats(const Engine& engine, const Device& device, const Turn& turn) {
   const auto rate = [](int64_t tokens, double seconds) {
     return seconds > 0 ? static_cast<double>(tokens) / seconds : 0.0;
   };
@@ -37,9 +50,9 @@ void SayStats(const Engine& engine, const Turn& turn) {
     const auto category = static_cast<MemoryCategory>(i);
     const MemoryBook::Entry& entry = engine.memory().entry(category);
     std::fprintf(stderr, "fg-engine: memory %s %.2f MiB at peak%s\n", MemoryCategoryName(category),
-                 static_cast<double>(entry.peak) / 1048576,
-                 entry.file_backed ? ", file-backed" : "");
+                 Mebibytes(entry.peak), entry.file_backed ? ", file-backed" : "");
   }
+  SayDevice(engine, device);
 }
 
 // One prompt and its answer, written as it comes.
@@ -87,15 +100,16 @@ Status RunCommand(const CliContext& context, const RunArguments& arguments) {
     return Status(ErrorKind::kUsage,
                   "run needs a prompt: -p TEXT, or -i for lines of standard input");
   }
+  const int64_t batch = arguments.batch.value_or(DefaultBatch(context.device));
   FG_ASSIGN_OR_RETURN(const std::unique_ptr<Engine> engine,
-                      Engine::Load(arguments.model, {arguments.context, arguments.batch},
+                      Engine::Load(arguments.model, {arguments.context, batch}, context.device,
                                    context.gates, context.ledger));
   Conversation conversation;
   FG_ASSIGN_OR_RETURN(conversation.session, engine->NewSession());
   std::string prompt = arguments.prompt;
   while (!prompt.empty() || (arguments.interactive && NextLine(&prompt))) {
     FG_ASSIGN_OR_RETURN(const Turn turn, Answer(*engine, conversation, prompt, arguments.generate));
-    if (arguments.stats) SayStats(*engine, turn);
+    if (arguments.stats) SayStats(*engine, context.device, turn);
     if (turn.finish == "context") {
       std::fprintf(stderr, "fg-engine: the context of %lld positions is full\n",
                    static_cast<long long>(engine->context()));

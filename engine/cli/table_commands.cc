@@ -102,9 +102,10 @@ Status QuantizeCommand(const std::string& input, const std::string& output, cons
 }
 
 Status ProbeCommand(const CliContext& context) {
-  ProbeServer server(context.gates, context.ledger,
+  ProbeServer server(context.device, context.gates, context.ledger,
                      [&](const std::string& path, const EngineOptions& options) {
-                       return Engine::Load(path, options, context.gates, context.ledger);
+                       return Engine::Load(path, options, context.device, context.gates,
+                                           context.ledger);
                      });
   const Status served = server.Serve(STDIN_FILENO, STDOUT_FILENO);
   // Whoever spoke to it is gone: the machine's doing, not that of a path that was given.

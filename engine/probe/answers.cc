@@ -3,6 +3,8 @@
 #include <unistd.h>
 
 #include <fstream>
+#include <sstream>
+#include <string_view>
 
 #include "engine/gates_defaults.h"
 #include "kernels/cpu/cpu_level.h"
@@ -10,7 +12,45 @@
 namespace fg {
 namespace {
 
-// The processor's name as the kernel tells it; "unknown" where it does not.
+uint64_t PhysicalMemory() {
+  const long pages = sysconf(_SC_PHYS_PAGES), page = sysconf(_SC_PAGESIZE);
+  if (pages <= 0 || page <= 0) return 0;
+  return static_cast<uint64_t>(pages) * static_cast<uint64_t>(page);
+}
+
+// "90a, 80" as a list.
+Json ArchitecturesOf(const DeviceInfo& device) {
+  Json list = Json::array();
+  std::istringstream words(device.architectures);
+  for (std::string word; std::getline(words, word, ',');) {
+    const size_t first = word.find_first_not_of(' ');
+    if (first != std::string::npos) list.push_back(word.substr(first));
+  }
+  return list;
+}
+
+Json DeviceJsonOf(const Gates& gates, const DeviceInfo& device) {
+  return {{"class", gates.hardware_class()},
+          {"name", device.name},
+          {"driver", device.driver},
+          {"memory_bytes", device.memory_bytes},
+          {"threads", gates.settings().threads},
+          {"multiprocessors", device.multiprocessors},
+          {"capability", device.hardware_class},
+          {"native", device.native},
+          {"cublaslt", device.cublaslt}};
+}
+
+// What this process has at hand.
+Json Capabilities(const Gates& gates, const DeviceInfo* device) {
+  Json list = {"load", "generate", "score", "bench", "op", "ledger", "memory", "reset", "argmax"};
+  const Settings& settings = gates.settings();
+  if (device != nullptr && settings.capture && !settings.sync_launch) list.push_back("capture");
+  return list;
+}
+
+}  // namespace
+
 std::string ProcessorName() {
   std::ifstream file("/proc/cpuinfo");
   for (std::string line; std::getline(file, line);) {
@@ -20,14 +60,6 @@ std::string ProcessorName() {
   }
   return "unknown";
 }
-
-uint64_t PhysicalMemory() {
-  const long pages = sysconf(_SC_PHYS_PAGES), page = sysconf(_SC_PAGESIZE);
-  if (pages <= 0 || page <= 0) return 0;
-  return static_cast<uint64_t>(pages) * static_cast<uint64_t>(page);
-}
-
-}  // namespace
 
 Json GatesJson(const Gates& gates) {
   Json array = Json::array();
@@ -55,8 +87,8 @@ Json PeculiarJson(const Gates& gates) {
   return array;
 }
 
-Json BuildJson(const BuildInfo& build, const std::string& defaults_hash,
-               const std::string& sha256) {
+Json BuildJson(const BuildInfo& build, const std::string& defaults_hash, const std::string& sha256,
+               const DeviceInfo* device) {
   return {{"version", build.version},
           {"commit", build.commit},
           {"engine_hash", build.engine_hash},
@@ -67,11 +99,12 @@ Json BuildJson(const BuildInfo& build, const std::string& defaults_hash,
           {"toolchain",
            {{"compiler", build.compiler},
             {"flags", build.flags},
-            {"toolkit", ""},
-            {"architectures", Json::array()}}}};
+            {"toolkit", device != nullptr ? device->runtime : std::string()},
+            {"architectures", device != nullptr ? ArchitecturesOf(*device) : Json::array()}}}};
 }
 
-Json DeviceJson(const Gates& gates) {
+Json DeviceJson(const Gates& gates, const DeviceInfo* device) {
+  if (device != nullptr) return DeviceJsonOf(gates, *device);
   Json levels = Json::array();
   for (const CpuLevel level : SupportedCpuLevels()) levels.push_back(CpuLevelName(level));
   return {{"class", gates.hardware_class()},
@@ -83,18 +116,17 @@ Json DeviceJson(const Gates& gates) {
           {"threads", gates.settings().threads}};
 }
 
-Json HelloJson(const Gates& gates) {
+Json HelloJson(const Gates& gates, const DeviceInfo* device) {
   const std::string defaults_hash = DefaultsHash(DefaultsOf(gates.hardware_class()));
-  return {
-      {"protocol", 1},
-      {"engine", "fg-engine"},
-      {"build", BuildJson(ThisBuild(), defaults_hash, RunningProgramSha256())},
-      {"device", DeviceJson(gates)},
-      {"gates", GatesJson(gates)},
-      {"settings", gates.settings_set()},
-      {"faults", gates.faults().names()},
-      {"peculiar", PeculiarJson(gates)},
-      {"capabilities", {"load", "generate", "score", "bench", "op", "ledger", "memory", "reset"}}};
+  return {{"protocol", 1},
+          {"engine", "fg-engine"},
+          {"build", BuildJson(ThisBuild(), defaults_hash, RunningProgramSha256(), device)},
+          {"device", DeviceJson(gates, device)},
+          {"gates", GatesJson(gates)},
+          {"settings", gates.settings_set()},
+          {"faults", gates.faults().names()},
+          {"peculiar", PeculiarJson(gates)},
+          {"capabilities", Capabilities(gates, device)}};
 }
 
 Json ModelJson(const ModelSummary& model) {
@@ -149,7 +181,6 @@ Json LedgerJson(const Ledger::Counts& counts) {
     reads.push_back({{"gate", key.first}, {"phase", PhaseName(key.second)}, {"count", count}});
   }
   const auto forwards = [&](Phase phase) { return counts.forwards[static_cast<size_t>(phase)]; };
-  // Nothing is captured on this backend, so those counts are zero.
   return {
       {"forwards", {{"prefill", forwards(Phase::kPrefill)}, {"decode", forwards(Phase::kDecode)}}},
       {"dispatch", DispatchJson(counts.dispatch)},
@@ -161,12 +192,13 @@ Json LedgerJson(const Ledger::Counts& counts) {
        {{"built", counts.graphs_built},
         {"reused", counts.graphs_reused},
         {"identities", counts.graph_identities}}},
-      {"captures", 0},
-      {"replays", 0},
+      {"captures", counts.captures},
+      {"replays", counts.replays},
       {"plane_cache", {{"hits", counts.plane_hits}, {"misses", counts.plane_misses}}}};
 }
 
-Json MemoryJson(const MemoryBook& book, const SystemMemory& system) {
+Json MemoryJson(const MemoryBook& book, const SystemMemory& system,
+                const std::optional<DeviceMemory>& device) {
   Json categories = Json::object();
   for (int i = 0; i < kMemoryCategories; ++i) {
     const auto category = static_cast<MemoryCategory>(i);
@@ -174,11 +206,27 @@ Json MemoryJson(const MemoryBook& book, const SystemMemory& system) {
     categories[MemoryCategoryName(category)] = {
         {"now", entry.now}, {"peak", entry.peak}, {"file_backed", entry.file_backed}};
   }
-  return {{"categories", categories},
-          {"system",
-           {{"anonymous", system.anonymous},
-            {"file_backed", system.file_backed},
-            {"peak_resident", system.peak_resident}}}};
+  Json json = {{"categories", categories},
+               {"system",
+                {{"anonymous", system.anonymous},
+                 {"file_backed", system.file_backed},
+                 {"peak_resident", system.peak_resident}}}};
+  if (device) {
+    json["device"] = {
+        {"total", device->total}, {"used", device->used}, {"used_before", device->used_before}};
+  }
+  return json;
+}
+
+std::string KernelOf(const std::string& message) {
+  constexpr std::string_view kWord = "kernel ";
+  for (size_t at = message.find(kWord); at != std::string::npos; at = message.find(kWord, at + 1)) {
+    if (at != 0 && (at < 2 || message.compare(at - 2, 2, ": ") != 0)) continue;
+    const size_t name = at + kWord.size();
+    const size_t end = message.find(": ", name);
+    if (end != std::string::npos) return message.substr(name, end - name);
+  }
+  return "";
 }
 
 }  // namespace fg

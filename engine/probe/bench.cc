@@ -97,6 +97,26 @@ Result<BenchSeries> BenchDecode(Engine& engine, int64_t tokens, int64_t context,
   });
 }
 
+Result<KernelSeries> BenchKernels(Engine& engine, int64_t tokens, int64_t context) {
+  FG_RETURN_IF_ERROR(CheckBenchFits(engine, tokens, context));
+  const std::vector<int32_t> ids = FixedTokens(engine, context + tokens);
+  FG_ASSIGN_OR_RETURN(const auto session, FilledSession(engine, ids, context));
+  if (!engine.TimeKernels(true)) {
+    return Status(ErrorKind::kBadRequest, "this device times no kernels");
+  }
+  KernelSeries series;
+  const auto last = std::span(ids).subspan(static_cast<size_t>(context));
+  const auto measured = Measure(*session, context, tokens, 1, [&] {
+    engine.TakeKernelTimes();
+    return RunForHighest(*session, last);
+  });
+  series.kernels = engine.TakeKernelTimes();
+  engine.TimeKernels(false);
+  FG_RETURN_IF_ERROR(measured.status());
+  series.seconds = measured->seconds[0];
+  return series;
+}
+
 double Median(std::vector<double> values) {
   std::sort(values.begin(), values.end());
   const size_t middle = values.size() / 2;

@@ -28,6 +28,15 @@ Result<BenchSeries> BenchPrefill(Engine& engine, int64_t tokens, int64_t repetit
 Result<BenchSeries> BenchDecode(Engine& engine, int64_t tokens, int64_t context,
                                 int64_t repetitions);
 
+// The kernels of one run, on a device that can time them.
+struct KernelSeries {
+  double seconds = 0;  // of that run, its timing included
+  std::vector<KernelTime> kernels;
+};
+// Of `tokens` after `context` positions, the second time of two. kBadRequest as
+// CheckBenchFits, and where the device times no kernels.
+Result<KernelSeries> BenchKernels(Engine& engine, int64_t tokens, int64_t context);
+
 // The middle value, or the mean of the two in the middle. Not of an empty list.
 double Median(std::vector<double> values);
 

@@ -4,8 +4,6 @@
 #include <utility>
 
 #include "base/nearest.h"
-#include "engine/backend/backend.h"
-#include "engine/backend/cpu/cpu_ops.h"
 #include "engine/probe/op_call.h"
 
 namespace fg {
@@ -35,8 +33,8 @@ Result<OpOutputs> QuantizeRowsOp(const OpCall& call) {
   }
   OpOutput plane = MakeOutput("plane", "u8", 1,
                               {rows, k / kBlock32, static_cast<int64_t>(sizeof(ActivationChunk))});
-  RunQuantizeRows(call.context, x.f32(), rows, k,
-                  reinterpret_cast<ActivationChunk*>(plane.tensor.bytes.data()), PhaseOfRows(rows));
+  FG_RETURN_IF_ERROR(call.operations.QuantizeRows(
+      x.f32(), rows, k, reinterpret_cast<ActivationChunk*>(plane.tensor.bytes.data())));
   return OpOutputs{std::move(plane)};
 }
 
@@ -47,14 +45,10 @@ Result<OpOutputs> MatmulOp(const OpCall& call) {
   FG_RETURN_IF_ERROR(SameShape("x", x, {rows, k}));
   if (call.has("bias")) FG_RETURN_IF_ERROR(SameShape("bias", call.input("bias"), {out}));
   const WeightView view = {"w", FindTensorType(w.dtype)->type, w.bytes.data(), k, out};
-  // What a model file would be blamed for is the request's here.
-  if (const Status fits = CheckMatmulWeight(view); !fits.ok()) {
-    return OpMistake("inputs.w", fits.message());
-  }
   OpOutput y = MakeOutput("y", "f32", sizeof(float), {rows, out});
   const float* bias = call.has("bias") ? call.input("bias").f32() : nullptr;
-  const Status ran =
-      RunMatmulAlone(call.context, view, x.f32(), rows, bias, y.f32(), PhaseOfRows(rows));
+  const Status ran = call.operations.Matmul(view, x.f32(), rows, bias, y.f32());
+  // What a model file would be blamed for is the request's here.
   if (ran.kind() == ErrorKind::kBadModel) return OpMistake("inputs.w", ran.message());
   FG_RETURN_IF_ERROR(ran);
   return OpOutputs{std::move(y)};
@@ -66,8 +60,8 @@ Result<OpOutputs> RmsNormOp(const OpCall& call) {
   const double eps = call.params.at("eps");
   if (eps < 0) return OpMistake("params.eps", "must not be negative");
   OpOutput y = MakeOutput("y", "f32", sizeof(float), x.shape);
-  RunRmsNorm(call.context, x.f32(), call.input("w").f32(), x.dim(0), x.dim(1),
-             static_cast<float>(eps), y.f32(), PhaseOfRows(x.dim(0)));
+  FG_RETURN_IF_ERROR(call.operations.RmsNorm(x.f32(), call.input("w").f32(), x.dim(0), x.dim(1),
+                                             static_cast<float>(eps), y.f32()));
   return OpOutputs{std::move(y)};
 }
 
@@ -75,8 +69,8 @@ Result<OpOutputs> SwigluOp(const OpCall& call) {
   const OpTensor& g = call.input("g");
   FG_RETURN_IF_ERROR(SameShape("u", call.input("u"), g.shape));
   OpOutput y = MakeOutput("y", "f32", sizeof(float), g.shape);
-  RunSwiglu(call.context, g.f32(), call.input("u").f32(), g.dim(0), g.dim(1), y.f32(),
-            PhaseOfRows(g.dim(0)));
+  FG_RETURN_IF_ERROR(
+      call.operations.Swiglu(g.f32(), call.input("u").f32(), g.dim(0), g.dim(1), y.f32()));
   return OpOutputs{std::move(y)};
 }
 
@@ -90,12 +84,9 @@ Result<OpOutputs> RopeOp(const OpCall& call) {
   FG_RETURN_IF_ERROR(CheckPositions(positions, rows, kMostPositions));
   const double base = call.params.at("base");
   if (!(base > 0)) return OpMistake("params.base", "must be above 0");
-  int32_t last = 0;
-  for (int64_t row = 0; row < rows; ++row) last = std::max(last, positions.i32()[row]);
-  const RopeTable table = MakeRopeTable(int64_t{last} + 1, head_dim, base);
   OpOutput y = {"y", x};
-  RunRope(call.context, y.f32(), rows, x.dim(1), head_dim, positions.i32(), table,
-          PhaseOfRows(rows));
+  FG_RETURN_IF_ERROR(
+      call.operations.Rope(y.f32(), rows, x.dim(1), head_dim, positions.i32(), base));
   return OpOutputs{std::move(y)};
 }
 
@@ -112,25 +103,16 @@ Result<OpOutputs> AttentionOp(const OpCall& call) {
   const OpTensor& positions = call.input("positions");
   FG_RETURN_IF_ERROR(CheckPositions(positions, rows, keys.dim(0)));
   OpOutput y = MakeOutput("y", "f32", sizeof(float), q.shape);
-  const AttentionArgs args = {.q = q.f32(),
-                              .ldq = heads * head_dim,
-                              .keys = keys.f16(),
-                              .values = call.input("values").f16(),
-                              .positions = positions.i32(),
-                              .rows = rows,
-                              .heads = heads,
-                              .kv_heads = kv_heads,
-                              .head_dim = head_dim,
-                              .y = y.f32(),
-                              .ldy = heads * head_dim};
-  FG_RETURN_IF_ERROR(RunAttention(call.context, args, PhaseOfRows(rows)));
+  const AttentionShape shape = {rows, heads, kv_heads, head_dim, keys.dim(0)};
+  FG_RETURN_IF_ERROR(call.operations.Attention(
+      shape, q.f32(), keys.f16(), call.input("values").f16(), positions.i32(), y.f32()));
   return OpOutputs{std::move(y)};
 }
 
 Result<OpOutputs> ExpOp(const OpCall& call) {
   const OpTensor& x = call.input("x");
   OpOutput y = MakeOutput("y", "f32", sizeof(float), x.shape);
-  RunExp(call.context, x.f32(), x.dim(0), y.f32(), Phase::kDecode);
+  FG_RETURN_IF_ERROR(call.operations.Exp(x.f32(), x.dim(0), y.f32()));
   return OpOutputs{std::move(y)};
 }
 
@@ -167,7 +149,8 @@ std::vector<std::string> OpNames() {
   return names;
 }
 
-Result<Json> RunOp(const OpRequest& request, const Gates& gates, Ledger* ledger) {
+Result<Json> RunOp(const OpRequest& request, const Device& device, const Gates& gates,
+                   Ledger* ledger) {
   const OpEntry* entry = nullptr;
   for (const OpEntry& known : OpTable()) {
     if (request.op == known.spec.name) entry = &known;
@@ -179,8 +162,9 @@ Result<Json> RunOp(const OpRequest& request, const Gates& gates, Ledger* ledger)
   FG_ASSIGN_OR_RETURN(const OpInputs inputs, ReadOpInputs(request, entry->spec));
   const auto before = ledger->counts().dispatch;
   MemoryBook memory;  // the operation's own: nothing of it stays
-  CpuContext context(gates, ledger, &memory);
-  FG_ASSIGN_OR_RETURN(const OpOutputs outputs, entry->run({context, inputs, request.params}));
+  FG_ASSIGN_OR_RETURN(const std::unique_ptr<Operations> operations,
+                      device.NewOperations(gates, ledger, &memory));
+  FG_ASSIGN_OR_RETURN(const OpOutputs outputs, entry->run({*operations, inputs, request.params}));
   FG_ASSIGN_OR_RETURN(Json written, WriteOutputs(outputs, request.out));
   return Json{{"outputs", std::move(written)},
               {"labels", NewLabels(before, ledger->counts().dispatch)}};

@@ -7,7 +7,7 @@
 
 #include "base/json.h"
 #include "base/status.h"
-#include "engine/backend/cpu/cpu_context.h"
+#include "engine/backend/operations.h"
 #include "engine/ledger.h"
 #include "engine/probe/op_inputs.h"
 
@@ -23,7 +23,7 @@ using OpOutputs = std::vector<OpOutput>;
 
 // What an operation needs at hand.
 struct OpCall {
-  CpuContext& context;
+  Operations& operations;
   const OpInputs& inputs;
   const std::map<std::string, double>& params;
 

@@ -40,7 +40,7 @@ class Op : public ::testing::Test {
     request_.out = folder_ + "/out";
     const auto gates = Gates::FromEnvironment(environment, "cpu", &ledger_);
     EXPECT_TRUE(gates.ok());
-    return RunOp(request_, *gates, &ledger_);
+    return RunOp(request_, Device(), *gates, &ledger_);
   }
   std::string Error(const std::string& op) {
     const auto answer = Run(op);

@@ -1,8 +1,6 @@
 // The operations that make tiled activation planes.
 #include <utility>
 
-#include "engine/backend/backend.h"
-#include "engine/backend/cpu/cpu_ops.h"
 #include "engine/probe/op_call.h"
 #include "kernels/formats/planes.h"
 
@@ -47,7 +45,7 @@ Result<OpOutputs> QuantizeTilesOp(const OpCall& call) {
   const int64_t rows = x.dim(0), k = x.dim(1);
   FG_RETURN_IF_ERROR(CheckWidth("x", k));
   OpOutput plane = MakePlane(rows, k);
-  RunQuantizeTiles(call.context, x.f32(), rows, k, Tiles(plane), PhaseOfRows(rows));
+  FG_RETURN_IF_ERROR(call.operations.QuantizeTiles(x.f32(), rows, k, Tiles(plane)));
   return OpOutputs{std::move(plane)};
 }
 
@@ -61,8 +59,9 @@ Result<OpOutputs> RmsNormTilesOp(const OpCall& call) {
   FG_ASSIGN_OR_RETURN(const int mode, ModeOf(call));
   OpOutput y = MakeOutput("y", "f32", sizeof(float), x.shape, kUnwritten);
   OpOutput plane = MakePlane(rows, n);
-  RunRmsNormTiles(call.context, x.f32(), call.input("w").f32(), rows, n, static_cast<float>(eps),
-                  mode, y.f32(), Tiles(plane), PhaseOfRows(rows));
+  FG_RETURN_IF_ERROR(call.operations.RmsNormTiles(x.f32(), call.input("w").f32(), rows, n,
+                                                  static_cast<float>(eps), mode, y.f32(),
+                                                  Tiles(plane)));
   return Both(std::move(y), std::move(plane));
 }
 
@@ -74,8 +73,8 @@ Result<OpOutputs> SwigluTilesOp(const OpCall& call) {
   FG_ASSIGN_OR_RETURN(const int mode, ModeOf(call));
   OpOutput y = MakeOutput("y", "f32", sizeof(float), g.shape, kUnwritten);
   OpOutput plane = MakePlane(rows, n);
-  RunSwigluTiles(call.context, g.f32(), call.input("u").f32(), rows, n, mode, y.f32(), Tiles(plane),
-                 PhaseOfRows(rows));
+  FG_RETURN_IF_ERROR(call.operations.SwigluTiles(g.f32(), call.input("u").f32(), rows, n, mode,
+                                                 y.f32(), Tiles(plane)));
   return Both(std::move(y), std::move(plane));
 }
 

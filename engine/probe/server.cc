@@ -36,7 +36,7 @@ std::string ErrorAnswer(const Json& id, const Status& status, const std::string&
                {"error",
                 {{"kind", KindOf(status.kind())},
                  {"site", site},
-                 {"kernel", ""},
+                 {"kernel", KernelOf(status.message())},
                  {"message", Shortened(status.message())}}}});
 }
 
@@ -53,8 +53,9 @@ Status Bad(const std::string& message) { return Status(ErrorKind::kUsage, messag
 
 }  // namespace
 
-ProbeServer::ProbeServer(const Gates& gates, Ledger* ledger, EngineLoader loader)
-    : gates_(gates), ledger_(ledger), loader_(std::move(loader)) {}
+ProbeServer::ProbeServer(const Device& device, const Gates& gates, Ledger* ledger,
+                         EngineLoader loader)
+    : device_(device), gates_(gates), ledger_(ledger), loader_(std::move(loader)) {}
 
 std::string ProbeServer::Answer(std::string_view line) {
   Json id = nullptr;
@@ -109,7 +110,7 @@ Result<Json> ProbeServer::Dispatch(const std::string& word, const Json& request,
   if (word == "bench") return Bench(request);
   if (word == "op") return Operation(request, site);
   FG_RETURN_IF_ERROR(ReadNoFields(request, word));
-  if (word == "hello") return HelloJson(gates_);
+  if (word == "hello") return HelloJson(gates_, device_.info());
   if (word == "ledger") return LedgerJson(ledger_->Take());
   if (word == "memory") return Memory();
   if (word == "reset") FG_RETURN_IF_ERROR(Reset());

@@ -23,8 +23,8 @@ using EngineLoader =
 
 class ProbeServer {
  public:
-  // `gates` and `ledger` outlive the server.
-  ProbeServer(const Gates& gates, Ledger* ledger, EngineLoader loader);
+  // `device`, `gates` and `ledger` outlive the server.
+  ProbeServer(const Device& device, const Gates& gates, Ledger* ledger, EngineLoader loader);
 
   // The answer to one line, without a newline. Never throws.
   std::string Answer(std::string_view line);
@@ -51,6 +51,7 @@ class ProbeServer {
   // The conversation of that name, made where there is none.
   Result<Conversation*> FindConversation(const std::string& name);
 
+  const Device& device_;
   const Gates& gates_;
   Ledger* ledger_;
   EngineLoader loader_;

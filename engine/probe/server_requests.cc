@@ -158,7 +158,7 @@ Result<Json> ProbeServer::Bench(const Json& request) {
 
 Result<Json> ProbeServer::Operation(const Json& request, std::string* site) {
   FG_ASSIGN_OR_RETURN(const OpRequest op, ReadOp(request));
-  if (op.op != "forward") return RunOp(op, gates_, ledger_);
+  if (op.op != "forward") return RunOp(op, device_, gates_, ledger_);
   *site = "op.forward";
   FG_RETURN_IF_ERROR(RequireEngine("op.forward"));
   return RunForwardOp(op, *engine_, ledger_);
@@ -166,7 +166,8 @@ Result<Json> ProbeServer::Operation(const Json& request, std::string* site) {
 
 Result<Json> ProbeServer::Memory() const {
   FG_ASSIGN_OR_RETURN(const SystemMemory system, ReadSystemMemory());
-  return MemoryJson(engine_ != nullptr ? engine_->memory() : MemoryBook(), system);
+  if (engine_ == nullptr) return MemoryJson(MemoryBook(), system);
+  return MemoryJson(engine_->memory(), system, engine_->device_memory());
 }
 
 Status ProbeServer::Reset() {

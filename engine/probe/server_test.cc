@@ -18,9 +18,10 @@ class Server : public ::testing::Test {
  protected:
   Server()
       : gates_(Gates::FromEnvironment({}, "cpu", &ledger_).value()),
-        server_(gates_, &ledger_, [this](const std::string& path, const EngineOptions& options) {
-          return LoadFake(path, options);
-        }) {}
+        server_(device_, gates_, &ledger_,
+                [this](const std::string& path, const EngineOptions& options) {
+                  return LoadFake(path, options);
+                }) {}
 
   Result<std::unique_ptr<Engine>> LoadFake(const std::string& path, const EngineOptions& options) {
     if (!load_error_.ok()) return load_error_;
@@ -46,6 +47,7 @@ class Server : public ::testing::Test {
            error["message"].get<std::string>();
   }
 
+  Device device_;
   Ledger ledger_;
   Gates gates_;
   Status load_error_;

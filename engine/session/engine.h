@@ -4,11 +4,13 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
 
 #include "base/status.h"
+#include "engine/backend/backend_factory.h"
 #include "engine/backend/load_report.h"
 #include "engine/backend/violation.h"
 #include "engine/gates.h"
@@ -40,9 +42,11 @@ class Session;
 
 class Engine {
  public:
-  // `gates` and `ledger` must outlive the engine. kBadModel, kIo, kOutOfMemory, kUsage (options).
+  // `device`, `gates` and `ledger` must outlive the engine. kBadModel, kIo, kOutOfMemory, kDevice,
+  // kUsage (options).
   static Result<std::unique_ptr<Engine>> Load(const std::string& path, const EngineOptions& options,
-                                              const Gates& gates, Ledger* ledger);
+                                              const Device& device, const Gates& gates,
+                                              Ledger* ledger);
   virtual ~Engine() = default;
 
   virtual const ModelSummary& summary() const = 0;
@@ -54,6 +58,10 @@ class Engine {
   virtual Result<std::unique_ptr<Session>>
   NewSession() = 0;  // kOutOfMemory; the engine outlives it
   virtual void DropGraphs() = 0;
+  // As the backend's (engine/backend/backend.h): nothing and false on the CPU.
+  virtual std::optional<DeviceMemory> device_memory() const { return std::nullopt; }
+  virtual bool TimeKernels(bool /*on*/) { return false; }
+  virtual std::vector<KernelTime> TakeKernelTimes() { return {}; }
 };
 
 struct ForwardOptions {

@@ -87,13 +87,13 @@ TEST(EngineMemory, AContextBeyondTheMachineIsRefusedBeforeAnythingIsTaken) {
   const std::string path = WriteTinyModel(spec);
   Ledger ledger;
   const Gates gates = GatesOf({}, &ledger);
-  const auto engine = Engine::Load(path, {}, gates, &ledger);
+  const auto engine = Engine::Load(path, {}, Device(), gates, &ledger);
   EXPECT_EQ(engine.status().kind(), ErrorKind::kOutOfMemory);
   EXPECT_THAT(engine.status().message(),
               ::testing::MatchesRegex(".*: a context of 16777216 positions takes 147456 bytes a "
                                       "position, more than this machine's [0-9]+ MiB; load with a "
                                       "smaller context"));
-  EXPECT_TRUE(Engine::Load(path, {.context = 64}, gates, &ledger).ok());
+  EXPECT_TRUE(Engine::Load(path, {.context = 64}, Device(), gates, &ledger).ok());
 }
 
 }  // namespace

@@ -231,7 +231,7 @@ TEST(Engine, RefusesOptionsThatCannotBeMeant) {
   Ledger ledger;
   const Gates gates = GatesOf({}, &ledger);
   const auto message = [&](const EngineOptions& options) {
-    const auto engine = Engine::Load(NarrowModel(), options, gates, &ledger);
+    const auto engine = Engine::Load(NarrowModel(), options, Device(), gates, &ledger);
     EXPECT_EQ(engine.status().kind(), ErrorKind::kUsage);
     return engine.status().message();
   };
@@ -337,7 +337,7 @@ TEST(Engine, SaysWhatIsWrongWithAFile) {
   Ledger ledger;
   const Gates gates = GatesOf({}, &ledger);
   const auto load = [&](const std::string& path) {
-    return Engine::Load(path, {}, gates, &ledger).status();
+    return Engine::Load(path, {}, Device(), gates, &ledger).status();
   };
   const Status missing = load("/no/such/model.gguf");
   EXPECT_EQ(missing.kind(), ErrorKind::kIo);

@@ -29,7 +29,7 @@ Gates GatesOf(const std::vector<std::string>& environment, Ledger* ledger) {
 TestEngine::TestEngine(const std::string& path, const std::vector<std::string>& environment,
                        const EngineOptions& options)
     : gates(GatesOf(environment, &ledger)) {
-  auto loaded = Engine::Load(path, options, gates, &ledger);
+  auto loaded = Engine::Load(path, options, device, gates, &ledger);
   DieUnless(loaded.status());
   engine = std::move(loaded).value();
 }

@@ -21,6 +21,7 @@ struct TestEngine {
   TestEngine(const std::string& path, const std::vector<std::string>& environment,
              const EngineOptions& options = {.context = 0, .batch = 512, .poison = true});
 
+  Device device;
   Ledger ledger;
   Gates gates;
   std::unique_ptr<Engine> engine;
