@@ -15,6 +15,7 @@
 
 namespace fg::cuda {
 
+// q, keys, values and y 16-byte aligned (AttentionFew takes other keys and values too, slowly).
 struct AttentionArgs {
   const float* q = nullptr;            // [rows][heads*head_dim]
   const uint16_t* keys = nullptr;      // [position][kv_heads*head_dim] f16
