@@ -1,12 +1,11 @@
 #include "engine/backend/cuda/cuda_weights.h"
 
 #include <algorithm>
-#include <limits>
 #include <utility>
 
+#include "engine/backend/cuda/cuda_weights_f16.h"
 #include "engine/backend/cuda/cuda_weights_upload.h"
-#include "kernels/cuda/resident.h"
-#include "kernels/formats/dequantize.h"
+#include "kernels/cuda/resident_layout.h"
 
 namespace fg {
 namespace {
@@ -25,7 +24,6 @@ struct Layout {
   std::vector<Placed> placed;
   uint64_t resident_bytes = 0, f16_bytes = 0;
   uint64_t largest = 0, largest_row = 0;  // of the weights as in the file
-  int cached = 0;
 };
 
 uint64_t Take(uint64_t bytes, uint64_t* arena) {
@@ -46,13 +44,10 @@ Result<Layout> Place(const Gates& gates, const ModelWeights& weights) {
     Placed placed = {.weight = &weight};
     placed.resident = Take(row * view.out, &layout.resident_bytes);
     placed.end = layout.resident_bytes;
-    placed.cached = weight.role == WeightRole::kW16 && view.type != TensorType::kF16 &&
-                    ChooseCudaMatmulPath(gates, view.type, view.k, kPrefillRows, Phase::kLoad) ==
-                        CudaMatmulPath::kGemmF16;
+    placed.cached = weight.role == WeightRole::kW16 && NeedsF16Cache(gates, view);
     if (placed.cached) {
       placed.f16 = Take(uint64_t{2} * view.out * view.k, &layout.f16_bytes);
       placed.f16_end = layout.f16_bytes;
-      ++layout.cached;
     }
     const auto in_file = static_cast<uint64_t>(RowBytes(view.type, view.k));
     layout.largest = std::max(layout.largest, in_file * view.out);
@@ -96,57 +91,26 @@ void Degrade(const Gates& gates, Ledger* ledger) {
   }
 }
 
-// The text of engine/backend/cpu/f16_cache.cc.
-Status Refuse(const WeightView& view, uint64_t index) {
-  const auto row = static_cast<int64_t>(index / view.k),
-             column = static_cast<int64_t>(index % view.k);
-  std::vector<float> values(view.k);
-  DequantizeRow(view.type,
-                static_cast<const std::byte*>(view.data) + row * RowBytes(view.type, view.k),
-                view.k, values.data());
-  return Status(ErrorKind::kBadModel,
-                "tensor '" + view.name + "': value " + std::to_string(values[column]) + " at row " +
-                    std::to_string(row) + ", column " + std::to_string(column) +
-                    " does not fit the f16 cache; keep this tensor in f32");
-}
-
-constexpr auto kNoneBeyond = static_cast<unsigned long long>(std::numeric_limits<int64_t>::max());
-
-// Dequantizes the cached weights and looks for values that f16 cannot hold.
-Status BuildCaches(CudaContext& context, const Layout& layout,
-                   const std::map<std::string, CudaWeight>& weights) {
-  if (layout.cached == 0) return Status::Ok();
-  std::vector<unsigned long long> beyond(static_cast<size_t>(layout.cached), kNoneBeyond);
-  const uint64_t bytes = beyond.size() * sizeof(beyond[0]);
-  FG_ASSIGN_OR_RETURN(
-      DeviceBuffer flags,
-      DeviceBuffer::Allocate(bytes, MemoryCategory::kScratch, context.memory(),
-                             "the check of the f16 cache", "choose a smaller model"));
-  FG_RETURN_IF_ERROR(context.Check(
-      cudaMemcpyAsync(flags.data(), beyond.data(), bytes, cudaMemcpyHostToDevice, context.stream()),
-      "the check of the f16 cache"));
-  auto* flag = flags.as<unsigned long long>();
+// Uploads all; `caches` are what is left to fill.
+Status UploadAll(CudaContext& context, const Layout& layout, std::byte* resident, std::byte* f16,
+                 std::map<std::string, CudaWeight>* weights, std::vector<F16CacheJob>* caches) {
+  WeightUpload upload;
+  FG_RETURN_IF_ERROR(upload.Start(&context, layout.largest, layout.largest_row));
   for (const Placed& placed : layout.placed) {
-    if (!placed.cached) continue;
-    const WeightView& view = placed.weight->view;
-    const CudaWeight& weight = weights.at(view.name);
-    FG_RETURN_IF_ERROR(context.Run(Phase::kLoad, "load.f16", [&] {
-      return cuda::DequantizeToF16(view.type, weight.resident, view.out, view.k,
-                                   const_cast<uint16_t*>(weight.f16), flag, context.stream());
-    }));
-    ++flag;
+    CudaWeight weight = {.view = placed.weight->view, .role = placed.weight->role};
+    weight.resident = resident + placed.resident;
+    if (weight.view.type == TensorType::kF16) {
+      weight.f16 = static_cast<const uint16_t*>(weight.resident);
+    }
+    if (placed.cached) {
+      auto* cache = reinterpret_cast<uint16_t*>(f16 + placed.f16);
+      caches->push_back({weight.view, weight.resident, cache});
+      weight.f16 = cache;
+    }
+    FG_RETURN_IF_ERROR(upload.Upload(weight.view, resident + placed.resident));
+    weights->emplace(weight.view.name, std::move(weight));
   }
-  FG_RETURN_IF_ERROR(context.Check(
-      cudaMemcpyAsync(beyond.data(), flags.data(), bytes, cudaMemcpyDeviceToHost, context.stream()),
-      "the check of the f16 cache"));
-  FG_RETURN_IF_ERROR(context.Wait("the f16 cache"));
-  size_t next = 0;
-  for (const Placed& placed : layout.placed) {
-    if (!placed.cached) continue;
-    const unsigned long long index = beyond[next++];
-    if (index != kNoneBeyond) return Refuse(placed.weight->view, index);
-  }
-  return Status::Ok();
+  return context.Wait("the upload of weights");
 }
 
 }  // namespace
@@ -165,22 +129,12 @@ Status CudaWeights::Load(CudaContext& context, const ModelWeights& weights) {
                              NameOf("the f16 cache", layout, &Placed::f16_end),
                              "set FG_PREFILL_GEMM=0 to do without it (a slow prefill), or choose a "
                              "smaller model"));
-  {
-    WeightUpload upload;
-    FG_RETURN_IF_ERROR(upload.Start(&context, layout.largest, layout.largest_row));
-    for (const Placed& placed : layout.placed) {
-      CudaWeight weight = {.view = placed.weight->view, .role = placed.weight->role};
-      weight.resident = resident.as<std::byte>() + placed.resident;
-      if (placed.cached) weight.f16 = reinterpret_cast<uint16_t*>(f16.as<std::byte>() + placed.f16);
-      if (weight.view.type == TensorType::kF16) {
-        weight.f16 = static_cast<const uint16_t*>(weight.resident);
-      }
-      FG_RETURN_IF_ERROR(upload.Upload(weight.view, resident.as<std::byte>() + placed.resident));
-      weights_.emplace(weight.view.name, std::move(weight));
-    }
-  }
-  FG_RETURN_IF_ERROR(context.Wait("the upload of weights"));
-  FG_RETURN_IF_ERROR(BuildCaches(context, layout, weights_));
+  std::map<std::string, CudaWeight> uploaded;
+  std::vector<F16CacheJob> caches;
+  FG_RETURN_IF_ERROR(UploadAll(context, layout, resident.as<std::byte>(), f16.as<std::byte>(),
+                               &uploaded, &caches));
+  FG_RETURN_IF_ERROR(BuildF16Caches(context, caches));
+  weights_ = std::move(uploaded);
   buffers_.push_back(std::move(resident));
   buffers_.push_back(std::move(f16));
   return Status::Ok();
