@@ -1,0 +1,70 @@
+// q4_K, rows as in the file. Slot s keeps chunk s; lane l of 16 takes chunks l, l + 16, ... A
+// super-block is a header of 16 bytes and 8 pieces; the lanes of a super-block share its header.
+#pragma once
+
+#include "kernels/cuda/matvec.cuh"
+
+namespace fg::cuda::matvec {
+
+struct Q4K {
+  static constexpr TensorType kType = TensorType::kQ4_K;
+  // All of a row of 3584 values: 18 bytes a lane and piece, 64 KB on a multiprocessor.
+  static constexpr int kRing = 7, kManyRing = 3, kBlocks = 2;
+
+  struct Piece {
+    uint4 q;
+    uint4 head;  // d and dmin, and s[12]
+  };
+
+  __device__ static const uint8_t* Block(const uint8_t* row, int slot) {
+    return row + slot / 8 * static_cast<int>(sizeof(BlockQ4_K));
+  }
+  __device__ static void Prefetch(const uint8_t* row, int, int slot) {
+    PrefetchL2(Block(row, slot) + 16 + slot % 8 * 16);
+  }
+  __device__ static Piece Load(const uint8_t* row, int, int slot) {
+    const uint8_t* block = Block(row, slot);
+    return {LoadWeight16(block + 16 + slot % 8 * 16), LoadWeight16(block)};
+  }
+
+  // d of the kept chunk, and d times the sum of its values.
+  __device__ static uint2 Extra(const ActivationChunk* row, int slot) {
+    const ActivationChunk& chunk = row[slot];
+    const float min_factor = __fmul_rn(chunk.d, __int2float_rn(SumOfChunk(chunk)));
+    return make_uint2(__float_as_uint(chunk.d), __float_as_uint(min_factor));
+  }
+
+  // Scale and min of sub-block j of s, as UnpackScaleMin has them: the scale in bits 0-5, the min
+  // in bits 8-13.
+  __device__ static uint32_t ScaleMinOf(uint4 head, int j) {
+    const uint32_t b = j & 3;
+    const uint32_t first = __byte_perm(head.y, head.z, b | (b + 4) << 4);  // s[b], s[b + 4]
+    const uint32_t third = __byte_perm(head.w, 0, b | 0x4440u);            // s[b + 8]
+    const uint32_t low = (third | third << 4) & 0x0F0Fu;
+    return j < 4 ? first & 0x3F3Fu : low | ((first >> 2) & 0x3030u);
+  }
+
+  template <int kRows>
+  __device__ static void Use(const Piece& w, const Staged& staged, int slot, bool valid,
+                             float (&acc)[kRows]) {
+    const uint4 low = And(w.q, 0x0F0F0F0Fu), high = And(w.q, 0xF0F0F0F0u);  // 16 times the value
+    const uint32_t scale_min = ScaleMinOf(w.head, threadIdx.x % 8);
+    const float scale = __uint2float_rn(scale_min & 0xFFu);
+    const float min = __uint2float_rn(scale_min >> 8);
+    const float ws = __fmul_rn(HalfBits(w.head.x & 0xFFFFu), scale);
+    const float wm = -__fmul_rn(HalfBits(w.head.x >> 16), min);
+#pragma unroll
+    for (int r = 0; r < kRows; ++r) {
+      const int low_sum = DotUnsigned(low, staged.Low(r, slot), 0);
+      const int high_sum = DotUnsigned(high, staged.High(r, slot), 0) >> 4;
+      const int isum = JoinHalves(low_sum, high_sum);
+      const uint2 extra = staged.Extra(r, slot);
+      const float da = __uint_as_float(extra.x);
+      float next = __fmaf_rn(__int2float_rn(isum), __fmul_rn(ws, da), acc[r]);
+      next = __fmaf_rn(wm, __uint_as_float(extra.y), next);
+      acc[r] = valid ? next : acc[r];
+    }
+  }
+};
+
+}  // namespace fg::cuda::matvec
