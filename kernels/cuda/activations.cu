@@ -7,11 +7,17 @@ namespace {
 
 struct PlainRows {
   const float* x;
-  __device__ PlainRows Row(int64_t row, int n) const { return {x + row * n}; }
-  template <bool kVector>
-  __device__ float4 Four(int at, int n) const {
-    return Load4<kVector>(x, at, n);
-  }
+
+  using Raw = float4;
+  struct Row {
+    const float* x;
+    template <bool kVector>
+    __device__ Raw Fetch(int at, int n) const {
+      return Load4<kVector>(x, at, n);
+    }
+    __device__ float4 Make(Raw raw) const { return raw; }
+  };
+  __device__ Row At(int64_t row, int n) const { return {x + row * n}; }
 };
 
 // Chunks know nothing of rows: [rows][k/32] is one list. kPer values a thread.

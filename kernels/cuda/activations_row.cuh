@@ -52,6 +52,10 @@ __device__ inline void Store4(uint16_t* to, Index at, Index n, uint2 v) {
   }
 }
 
+__device__ inline float4 Times(float4 v, float s) {
+  return make_float4(__fmul_rn(v.x, s), __fmul_rn(v.y, s), __fmul_rn(v.z, s), __fmul_rn(v.w, s));
+}
+
 __device__ inline float Largest(float amax, float4 v) {
   amax = MaxKeepingNan(amax, fabsf(v.x));
   amax = MaxKeepingNan(amax, fabsf(v.y));
@@ -94,25 +98,6 @@ __device__ inline void WriteFour(const RowOutputs& out, int at, int n, float4 v,
 __device__ inline RowScale ScaleOfRow(const RowOutputs& out, uint32_t amax_bits) {
   if (out.f16 != nullptr && threadIdx.x == 0) *out.f16_scale = PowerOfTwo(RowExponent(amax_bits));
   return RowScale(amax_bits);
-}
-
-// Writes a row that the block holds: step j of thread t is the values from 4*(j*blockDim.x + t) on.
-template <bool kVector, int kSteps>
-__device__ inline void WriteHeldRow(const RowOutputs& out, int n, const float4 (&v)[kSteps],
-                                    uint32_t (&maxima)[kMostWarps]) {
-  uint32_t amax_bits = 0;
-  if (out.f16 != nullptr) {
-    float amax = 0;
-#pragma unroll
-    for (int j = 0; j < kSteps; ++j) amax = Largest(amax, v[j]);
-    amax_bits = BlockMax(__float_as_uint(amax), maxima);
-  }
-  const RowScale scale = ScaleOfRow(out, amax_bits);
-#pragma unroll
-  for (int j = 0; j < kSteps; ++j) {
-    const int at = 4 * static_cast<int>(j * blockDim.x + threadIdx.x);
-    WriteFour<kVector>(out, at, n, v[j], scale);
-  }
 }
 
 // Threads, a multiple of 32 in 32..most, that hold n values in `steps` steps of four.

@@ -33,11 +33,7 @@ struct Row {
 };
 
 __device__ float4 Added(float4 x, float4 add, const float* scale) {
-  if (scale != nullptr) {
-    const float s = *scale;
-    add = make_float4(__fmul_rn(add.x, s), __fmul_rn(add.y, s), __fmul_rn(add.z, s),
-                      __fmul_rn(add.w, s));
-  }
+  if (scale != nullptr) add = Times(add, *scale);
   return make_float4(__fadd_rn(add.x, x.x), __fadd_rn(add.y, x.y), __fadd_rn(add.z, x.z),
                      __fadd_rn(add.w, x.w));
 }
@@ -55,6 +51,25 @@ __device__ float Join(float4 ss) { return __fadd_rn(__fadd_rn(ss.x, ss.y), __fad
 __device__ float4 Weighted(float4 v, float s, float4 w) {
   return make_float4(__fmul_rn(__fmul_rn(v.x, s), w.x), __fmul_rn(__fmul_rn(v.y, s), w.y),
                      __fmul_rn(__fmul_rn(v.z, s), w.z), __fmul_rn(__fmul_rn(v.w, s), w.w));
+}
+
+// Writes a row that the block holds: step j of thread t is the values from 4*(j*blockDim.x + t) on.
+template <bool kVector>
+__device__ void WriteHeldRow(const RowOutputs& out, int n, const float4 (&v)[kHeldSteps],
+                             uint32_t (&maxima)[kMostWarps]) {
+  uint32_t amax_bits = 0;
+  if (out.f16 != nullptr) {
+    float amax = 0;
+#pragma unroll
+    for (int j = 0; j < kHeldSteps; ++j) amax = Largest(amax, v[j]);
+    amax_bits = BlockMax(__float_as_uint(amax), maxima);
+  }
+  const RowScale scale = ScaleOfRow(out, amax_bits);
+#pragma unroll
+  for (int j = 0; j < kHeldSteps; ++j) {
+    const int at = 4 * static_cast<int>(j * blockDim.x + threadIdx.x);
+    WriteFour<kVector>(out, at, n, v[j], scale);
+  }
 }
 
 // The block holds its row: n <= kHeldSteps * 4 * blockDim.x. All loads are issued before the first

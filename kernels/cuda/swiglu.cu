@@ -9,21 +9,27 @@ namespace {
 struct SwigluRows {
   const float* g;
   const float* u;
-  const float* scale;  // [rows], moved along with the row; or null
+  const float* scale;  // [rows] or null
 
-  __device__ SwigluRows Row(int64_t row, int n) const {
-    return {g + row * n, u + row * n, scale == nullptr ? nullptr : scale + row};
-  }
-  template <bool kVector>
-  __device__ float4 Four(int at, int n) const {
-    const float4 a = Load4<kVector>(g, at, n);
-    const float4 b = Load4<kVector>(u, at, n);
+  struct Raw {
+    float4 g, u;
+  };
+  struct Row {
+    const float* g;
+    const float* u;
+    float scale;
+
+    template <bool kVector>
+    __device__ Raw Fetch(int at, int n) const {
+      return {Load4<kVector>(g, at, n), Load4<kVector>(u, at, n)};
+    }
     // A product with 1 changes nothing but the bits of a NaN, which the result does not keep.
-    const float s = scale == nullptr ? 1.0f : *scale;
-    return make_float4(SwigluOf(__fmul_rn(a.x, s), __fmul_rn(b.x, s)),
-                       SwigluOf(__fmul_rn(a.y, s), __fmul_rn(b.y, s)),
-                       SwigluOf(__fmul_rn(a.z, s), __fmul_rn(b.z, s)),
-                       SwigluOf(__fmul_rn(a.w, s), __fmul_rn(b.w, s)));
+    __device__ float4 Make(const Raw& raw) const {
+      return SwigluFour(Times(raw.g, scale), Times(raw.u, scale));
+    }
+  };
+  __device__ Row At(int64_t row, int n) const {
+    return {g + row * n, u + row * n, scale == nullptr ? 1.0f : scale[row]};
   }
 };
 
