@@ -95,7 +95,7 @@ Status CudaContext::Before(Phase phase, const char* kernel, LaunchWork work) {
 Status CudaContext::After(const char* kernel, cudaError_t launched) {
   if (launched != cudaSuccess) {
     const bool sure = sync_launch() || IsOfTheLaunch(launched);
-    return Check(launched, sure ? std::string(kernel)
+    return Check(launched, sure ? "kernel " + std::string(kernel)
                                 : std::string(kernel) +
                                       ": this kernel or one before it failed, set "
                                       "FG_SYNC_LAUNCH=1 to learn its name");
@@ -104,7 +104,8 @@ Status CudaContext::After(const char* kernel, cudaError_t launched) {
   if (timing_) {
     FG_RETURN_IF_ERROR(Check(cudaEventRecord(timed_.back().stop, stream_), kernel));
   }
-  return sync_launch() ? Check(cudaStreamSynchronize(stream_), kernel) : Status::Ok();
+  if (!sync_launch()) return Status::Ok();
+  return Check(cudaStreamSynchronize(stream_), "kernel " + std::string(kernel));
 }
 
 void CudaContext::TimeKernels(bool on) {
