@@ -1,11 +1,12 @@
 // The one-row kernel over a quantized type Q. A warp holds two rows of weights, 16 lanes each
 // (matvec_order.h); its lanes keep Q::kRing pieces of 16 bytes and more in flight, across the ends
-// of rows too. The activation plane lies in shared memory, laid out by slot, so that 16 lanes read
-// 16 neighbouring pieces.
+// of rows too. The activation plane lies in shared memory, laid out by step and lane, so that 16
+// lanes read 16 neighbouring pieces.
 //
 // Q gives: kType, kRing and kManyRing (pieces in flight with one row and with several), kBlocks
-// (blocks on a multiprocessor), Piece (what a lane loads for one slot), Load, Prefetch, Extra (two
-// words that a slot wants of the plane beside the values) and Use.
+// (blocks on a multiprocessor), Piece (what a lane loads for one slot), Source (where a lane's next
+// piece lies, with Prefetch, Load and Next), Extra (two words that a slot wants of the plane beside
+// the values) and Use.
 #pragma once
 
 #include "kernels/cuda/exp.cuh"
@@ -18,22 +19,42 @@ namespace fg::cuda::matvec {
 constexpr unsigned kAllLanes = 0xFFFFFFFFu;
 constexpr int kTileRows = kThreads / kMatvecLanes;  // outputs that a block has in hand at a time
 
-// Staged rows of activations: of each row the slots' low halves, their high halves, their extras.
-struct Staged {
-  const uint8_t* base;
-  int chunks;
+// Staged activations: for each step, for each row, the 16 slots' low halves, their high halves and
+// their extras; zeros for slots beyond the last chunk.
+constexpr int kStagedBytes = kMatvecLanes * static_cast<int>(sizeof(ActivationChunk));
+constexpr int kStagedHigh = 16 * kMatvecLanes, kStagedExtra = 32 * kMatvecLanes;
 
-  __host__ __device__ static int Stride(int chunks) {
-    return (chunks * static_cast<int>(sizeof(ActivationChunk)) + 15) / 16 * 16;
+constexpr int StepsOf(int64_t k) {
+  return static_cast<int>((k / kBlock32 + kMatvecLanes - 1) / kMatvecLanes);
+}
+
+// A lane's place in a step. Addresses of shared memory, for the compiler would derive them anew in
+// each step from a pointer.
+struct StagedSlot {
+  uint32_t values, extras;
+
+  __device__ StagedSlot(const uint8_t* shared, int lane)
+      : values(static_cast<uint32_t>(__cvta_generic_to_shared(shared)) + 16 * lane),
+        extras(values + kStagedExtra - 8 * lane) {}
+  __device__ void Move(int bytes) {
+    values += bytes;
+    extras += bytes;
   }
-  __device__ uint4 Low(int row, int slot) const {
-    return *reinterpret_cast<const uint4*>(base + row * Stride(chunks) + 16 * slot);
+  __device__ static uint4 Load16(uint32_t at) {
+    uint4 v;
+    asm volatile("ld.shared.v4.u32 {%0, %1, %2, %3}, [%4];"
+                 : "=r"(v.x), "=r"(v.y), "=r"(v.z), "=r"(v.w)
+                 : "r"(at));
+    return v;
   }
-  __device__ uint4 High(int row, int slot) const {
-    return *reinterpret_cast<const uint4*>(base + row * Stride(chunks) + 16 * (chunks + slot));
-  }
-  __device__ uint2 Extra(int row, int slot) const {
-    return *reinterpret_cast<const uint2*>(base + row * Stride(chunks) + 32 * chunks + 8 * slot);
+  __device__ uint4 Low(int row) const { return Load16(values + row * kStagedBytes); }
+  __device__ uint4 High(int row) const { return Load16(values + row * kStagedBytes + kStagedHigh); }
+  __device__ uint2 Extra(int row) const {
+    uint2 v;
+    asm volatile("ld.shared.v2.u32 {%0, %1}, [%2];"
+                 : "=r"(v.x), "=r"(v.y)
+                 : "r"(extras + row * kStagedBytes));
+    return v;
   }
 };
 
@@ -75,31 +96,33 @@ __device__ inline int SumOfChunk(const ActivationChunk& chunk) {
   return chunk.sum[0] + chunk.sum[1];
 }
 
-// Rows first_row .. first_row + kRows - 1 of the plane, the last row again for those beyond it.
+// The plane's rows first_row .. first_row + kRows - 1, the last row again for those beyond it.
 template <class Q, int kRows>
 __device__ void StageRows(const Launch& launch, int first_row, uint8_t* shared) {
   const int chunks = static_cast<int>(launch.k / kBlock32);
+  const int slots = StepsOf(launch.k) * kMatvecLanes;
   for (int r = 0; r < kRows; ++r) {
     const ActivationChunk* row =
         launch.plane + static_cast<int64_t>(min(first_row + r, launch.rows - 1)) * chunks;
-    uint8_t* to = shared + r * Staged::Stride(chunks);
-    for (int slot = threadIdx.x; slot < chunks; slot += kThreads) {
-      const HalfChunk low = LowHalf(Q::kType, slot), high = HighHalf(Q::kType, slot);
-      const uint2* from_low = reinterpret_cast<const uint2*>(row[low.chunk].q + 16 * low.half);
-      const uint2* from_high = reinterpret_cast<const uint2*>(row[high.chunk].q + 16 * high.half);
-      const uint2 a = from_low[0], b = from_low[1], c = from_high[0], d = from_high[1];
-      *reinterpret_cast<uint4*>(to + 16 * slot) = make_uint4(a.x, a.y, b.x, b.y);
-      *reinterpret_cast<uint4*>(to + 16 * (chunks + slot)) = make_uint4(c.x, c.y, d.x, d.y);
-      *reinterpret_cast<uint2*>(to + 32 * chunks + 8 * slot) = Q::Extra(row, slot);
+    for (int slot = threadIdx.x; slot < slots; slot += kThreads) {
+      const int lane = slot % kMatvecLanes;
+      uint8_t* to = shared + (slot / kMatvecLanes * kRows + r) * kStagedBytes;
+      uint2 low[2] = {}, high[2] = {}, extra = {};
+      if (slot < chunks) {
+        const HalfChunk a = LowHalf(Q::kType, slot), b = HighHalf(Q::kType, slot);
+        const uint2* from_a = reinterpret_cast<const uint2*>(row[a.chunk].q + 16 * a.half);
+        const uint2* from_b = reinterpret_cast<const uint2*>(row[b.chunk].q + 16 * b.half);
+        low[0] = from_a[0], low[1] = from_a[1], high[0] = from_b[0], high[1] = from_b[1];
+        extra = Q::Extra(row, slot);
+      }
+      *reinterpret_cast<uint4*>(to + 16 * lane) =
+          make_uint4(low[0].x, low[0].y, low[1].x, low[1].y);
+      *reinterpret_cast<uint4*>(to + kStagedHigh + 16 * lane) =
+          make_uint4(high[0].x, high[0].y, high[1].x, high[1].y);
+      *reinterpret_cast<uint2*>(to + kStagedExtra + 8 * lane) = extra;
     }
   }
 }
-
-// Where a warp's loads are in its tiles.
-struct Cursor {
-  int tile, step;
-  const uint8_t* row;
-};
 
 template <int kRows>
 __device__ void SumLanes(float (&acc)[kRows]) {
@@ -112,61 +135,83 @@ __device__ void SumLanes(float (&acc)[kRows]) {
   }
 }
 
-// Runs through `tiles` tiles. row_at(tile): this lane's row of weights; begin(tile) before a tile's
-// first step, end(tile, acc) with its sums in all 16 lanes. `shared` is staged on the way.
+// A lane's way through its rows of weights: slot by slot, then on to the next tile's row.
+template <class Q, class RowAt>
+struct Cursor {
+  const RowAt& row_at;
+  int chunks, slots, tiles, lane;
+  int slot, tile = 0;
+  typename Q::Source source;
+
+  __device__ Cursor(const RowAt& rows, int chunk_count, int tile_count)
+      : row_at(rows),
+        chunks(chunk_count),
+        slots((chunk_count + kMatvecLanes - 1) / kMatvecLanes * kMatvecLanes),
+        tiles(tile_count),
+        lane(threadIdx.x % kMatvecLanes),
+        slot(lane),
+        source(rows(0), chunk_count, lane) {}
+  __device__ bool Ended() const { return tile >= tiles; }
+  __device__ bool Holds() const { return slot < chunks; }
+  __device__ void Next() {
+    source.Next();
+    slot += kMatvecLanes;
+    if (slot < slots) return;
+    slot = lane;
+    if (++tile < tiles) source = typename Q::Source(row_at(tile), chunks, lane);
+  }
+};
+
+// Runs through `tiles` (1 or more) tiles. row_at(tile): this lane's row of weights; begin(tile)
+// before a tile's first step, end(tile, acc) with its sums in all 16 lanes. `shared` is staged on
+// the way.
 template <class Q, int kRows, class RowAt, class Begin, class End>
-__device__ void StreamTiles(const Launch& launch, int first_row, int tiles, uint8_t* shared,
-                            const RowAt& row_at, const Begin& begin, const End& end) {
+__device__ __forceinline__ void StreamTiles(const Launch& launch, int first_row, int tiles,
+                                            uint8_t* shared, const RowAt& row_at,
+                                            const Begin& begin, const End& end) {
   constexpr int kRing = kRows == 1 ? Q::kRing : Q::kManyRing;
   const int chunks = static_cast<int>(launch.k / kBlock32);
-  const int steps = (chunks + kMatvecLanes - 1) / kMatvecLanes;
-  const int lane = threadIdx.x % kMatvecLanes;
-  const Staged staged = {shared, chunks};
-  // A lane beyond the last chunk repeats the first block's slot and keeps its acc.
-  const auto slot_of = [&](int step) {
-    const int slot = step * kMatvecLanes + lane;
-    return slot < chunks ? slot : lane % SlotsOfBlock(Q::kType);
-  };
-  const auto advance = [&](Cursor& at) {
-    if (++at.step < steps) return;
-    at.step = 0;
-    if (++at.tile < tiles) at.row = row_at(at.tile);
-  };
-  Cursor load = {0, 0, row_at(0)};
-  Cursor ahead = load;
-  for (int u = 0; u < kRing && ahead.tile < tiles; ++u, advance(ahead)) {
-    Q::Prefetch(ahead.row, chunks, slot_of(ahead.step));
+  Cursor<Q, RowAt> load(row_at, chunks, tiles);
+  {
+    Cursor<Q, RowAt> ahead = load;
+    for (int u = 0; u < kRing && !ahead.Ended(); ++u, ahead.Next()) {
+      if (ahead.Holds()) ahead.source.Prefetch();
+    }
   }
   WaitForLaunchBefore();
-  typename Q::Piece ring[kRing];
+  typename Q::Piece ring[kRing] = {};
   const auto load_next = [&](typename Q::Piece& piece) {
-    if (load.tile >= tiles) return;
-    piece = Q::Load(load.row, chunks, slot_of(load.step));
-    advance(load);
+    if (load.Ended()) return;
+    if (load.Holds()) piece = load.source.Load();
+    load.Next();
   };
 #pragma unroll
   for (int u = 0; u < kRing; ++u) load_next(ring[u]);
   StageRows<Q, kRows>(launch, first_row, shared);
   __syncthreads();
 
+  const int lane = load.lane, slots = load.slots;
+  const StagedSlot first(shared, lane);
+  StagedSlot staged = first;
   float acc[kRows] = {};
-  int step = 0, tile = 0;
-  while (tile < tiles) {
+  int slot = lane, tile = 0;
+  begin(0);
+  for (;;) {
 #pragma unroll
     for (int u = 0; u < kRing; ++u) {
-      if (tile < tiles) {
-        if (step == 0) begin(tile);
-        Q::template Use<kRows>(ring[u], staged, slot_of(step), step * kMatvecLanes + lane < chunks,
-                               acc);
-        load_next(ring[u]);
-        if (++step == steps) {
-          SumLanes(acc);
-          end(tile, acc);
-          step = 0;
-          ++tile;
+      Q::template Use<kRows>(ring[u], staged, slot < chunks, acc);
+      load_next(ring[u]);
+      staged.Move(kRows * kStagedBytes);
+      slot += kMatvecLanes;
+      if (slot >= slots) {
+        SumLanes(acc);
+        end(tile, acc);
+        if (++tile == tiles) return;
+        begin(tile);
+        slot = lane;
+        staged = first;
 #pragma unroll
-          for (int r = 0; r < kRows; ++r) acc[r] = 0;
-        }
+        for (int r = 0; r < kRows; ++r) acc[r] = 0;
       }
     }
   }
@@ -174,39 +219,37 @@ __device__ void StreamTiles(const Launch& launch, int first_row, int tiles, uint
 
 // Outputs of one weight; `block` counts within the weight.
 template <class Q, int kRows>
-__device__ void RunMatvec(const Launch& launch, const Weight& weight, int block, int group,
-                          uint8_t* shared) {
+__device__ __forceinline__ void RunMatvec(const Launch& launch, const Weight& weight, int block,
+                                          int group, uint8_t* shared) {
   const int lane = threadIdx.x % kMatvecLanes;
   const int first_row = group * kRows;
-  const int64_t first_out = static_cast<int64_t>(block) * launch.tiles * kTileRows;
-  const int64_t left = (weight.out - first_out + kTileRows - 1) / kTileRows;
-  const int tiles = static_cast<int>(left < launch.tiles ? left : launch.tiles);
-  const auto out_of = [&](int tile) {
-    return first_out + tile * kTileRows + threadIdx.x / kMatvecLanes;
-  };
+  const int outs = static_cast<int>(weight.out);
+  const int first_out = block * launch.tiles * kTileRows;
+  const int tiles = min((outs - first_out + kTileRows - 1) / kTileRows, launch.tiles);
+  const int first_of_lane = first_out + static_cast<int>(threadIdx.x) / kMatvecLanes;
   const auto row_at = [&](int tile) {
-    const int64_t out = out_of(tile);
-    return weight.w + (out < weight.out ? out : weight.out - 1) * weight.row_bytes;
+    return weight.w + min(first_of_lane + tile * kTileRows, outs - 1) * weight.row_bytes;
   };
   // Lane r of the 16 writes row r; what is added is loaded long before it is wanted.
   const int row = first_row + lane;
-  const bool writes = lane < kRows && row < launch.rows;
+  const int writes_below = lane < kRows && row < launch.rows ? outs : 0;
+  const int64_t row_start = static_cast<int64_t>(row) * outs;
   float bias = 0, residual = 0;
   const auto begin = [&](int tile) {
-    const int64_t out = out_of(tile);
-    if (!writes || out >= weight.out) return;
+    const int out = first_of_lane + tile * kTileRows;
+    if (out >= writes_below) return;
     if (weight.bias != nullptr) bias = weight.bias[out];
-    if (weight.residual != nullptr) residual = weight.residual[row * weight.out + out];
+    if (weight.residual != nullptr) residual = weight.residual[row_start + out];
   };
   const auto end = [&](int tile, const float(&acc)[kRows]) {
-    const int64_t out = out_of(tile);
-    if (!writes || out >= weight.out) return;
+    const int out = first_of_lane + tile * kTileRows;
+    if (out >= writes_below) return;
     float value = acc[0];
 #pragma unroll
     for (int r = 1; r < kRows; ++r) value = lane == r ? acc[r] : value;
     if (weight.bias != nullptr) value = __fadd_rn(value, bias);
     if (weight.residual != nullptr) value = __fadd_rn(value, residual);
-    weight.y[row * weight.out + out] = value;
+    weight.y[row_start + out] = value;
   };
   StreamTiles<Q, kRows>(launch, first_row, tiles, shared, row_at, begin, end);
 }
@@ -218,7 +261,7 @@ __device__ inline int WeightOfBlock(const Launch& launch, int block) {
 }
 
 template <class Q, int kRows>
-__global__ void __launch_bounds__(kThreads, Q::kBlocks)
+__global__ void __launch_bounds__(kThreads, kRows == 1 ? Q::kBlocks : 2)
     MatvecKernel(const __grid_constant__ Launch launch) {
   extern __shared__ __align__(16) uint8_t shared[];
   LetNextLaunchStart();
@@ -240,7 +283,7 @@ __device__ inline void WriteGateUp(const Launch& launch, int64_t first_out, int 
 }
 
 template <class Q, int kRows>
-__global__ void __launch_bounds__(kThreads, Q::kBlocks)
+__global__ void __launch_bounds__(kThreads, kRows == 1 ? Q::kBlocks : 2)
     GateUpKernel(const __grid_constant__ Launch launch) {
   extern __shared__ __align__(16) uint8_t shared[];
   __shared__ float sums[2][kRows][kGateUpOutputs];
@@ -274,7 +317,7 @@ __global__ void __launch_bounds__(kThreads, Q::kBlocks)
 
 template <int kRows>
 size_t SharedBytes(const Launch& launch) {
-  return static_cast<size_t>(kRows) * Staged::Stride(static_cast<int>(launch.k / kBlock32));
+  return static_cast<size_t>(kRows) * StepsOf(launch.k) * kStagedBytes;
 }
 
 template <class Kernel>

@@ -13,12 +13,18 @@ struct Q4_0 {
     uint32_t d;
   };
 
-  __device__ static void Prefetch(const uint8_t* row, int, int slot) {
-    PrefetchL2(row + slot * 16);
-  }
-  __device__ static Piece Load(const uint8_t* row, int chunks, int slot) {
-    return {LoadWeight16(row + slot * 16), LoadWeight2(row + RowQ4_0::D(chunks) + slot * 2)};
-  }
+  struct Source {
+    const uint8_t *q, *d;
+
+    __device__ Source(const uint8_t* row, int chunks, int lane)
+        : q(row + lane * 16), d(row + RowQ4_0::D(chunks) + lane * 2) {}
+    __device__ void Next() {
+      q += kMatvecLanes * 16;
+      d += kMatvecLanes * 2;
+    }
+    __device__ void Prefetch() const { PrefetchL2(q); }
+    __device__ Piece Load() const { return {LoadWeight16(q), LoadWeight2(d)}; }
+  };
 
   // d; what the offset of the codes takes off the sum.
   __device__ static uint2 Extra(const ActivationChunk* row, int slot) {
@@ -27,15 +33,15 @@ struct Q4_0 {
   }
 
   template <int kRows>
-  __device__ static void Use(const Piece& w, const Staged& staged, int slot, bool valid,
+  __device__ static void Use(const Piece& w, const StagedSlot& staged, bool valid,
                              float (&acc)[kRows]) {
     const uint4 low = And(w.q, 0x0F0F0F0Fu), high = And(w.q, 0xF0F0F0F0u);  // 16 times the value
     const float ws = HalfBits(w.d);
 #pragma unroll
     for (int r = 0; r < kRows; ++r) {
-      const uint2 extra = staged.Extra(r, slot);
-      const int high_sum = DotUnsigned(high, staged.High(r, slot), 0) >> 4;
-      const int isum = DotUnsigned(low, staged.Low(r, slot), static_cast<int>(extra.y)) + high_sum;
+      const uint2 extra = staged.Extra(r);
+      const int high_sum = DotUnsigned(high, staged.High(r), 0) >> 4;
+      const int isum = DotUnsigned(low, staged.Low(r), static_cast<int>(extra.y)) + high_sum;
       const float scale = __fmul_rn(ws, __uint_as_float(extra.x));
       const float next = __fmaf_rn(__int2float_rn(isum), scale, acc[r]);
       acc[r] = valid ? next : acc[r];

@@ -16,16 +16,19 @@ struct Q4K {
     uint4 head;  // d and dmin, and s[12]
   };
 
-  __device__ static const uint8_t* Block(const uint8_t* row, int slot) {
-    return row + slot / 8 * static_cast<int>(sizeof(BlockQ4_K));
-  }
-  __device__ static void Prefetch(const uint8_t* row, int, int slot) {
-    PrefetchL2(Block(row, slot) + 16 + slot % 8 * 16);
-  }
-  __device__ static Piece Load(const uint8_t* row, int, int slot) {
-    const uint8_t* block = Block(row, slot);
-    return {LoadWeight16(block + 16 + slot % 8 * 16), LoadWeight16(block)};
-  }
+  struct Source {
+    const uint8_t *head, *q;
+
+    __device__ Source(const uint8_t* row, int, int lane)
+        : head(row + lane / 8 * sizeof(BlockQ4_K)), q(head + 16 + lane % 8 * 16) {}
+    __device__ void Next() {
+      head += kStep;
+      q += kStep;
+    }
+    __device__ void Prefetch() const { PrefetchL2(q); }
+    __device__ Piece Load() const { return {LoadWeight16(q), LoadWeight16(head)}; }
+    static constexpr int kStep = kMatvecLanes / 8 * sizeof(BlockQ4_K);
+  };
 
   // d of the kept chunk, and d times the sum of its values.
   __device__ static uint2 Extra(const ActivationChunk* row, int slot) {
@@ -35,17 +38,18 @@ struct Q4K {
   }
 
   // Scale and min of sub-block j of s, as UnpackScaleMin has them: the scale in bits 0-5, the min
-  // in bits 8-13.
-  __device__ static uint32_t ScaleMinOf(uint4 head, int j) {
+  // in bits 8-13. The masks and the shift are of the lane, so that no lane branches.
+  __device__ static uint32_t ScaleMinOf(uint4 head, uint32_t j) {
     const uint32_t b = j & 3;
+    const uint32_t four_bits = j < 4 ? 0 : 0x0F0Fu;  // of s[b + 8]
+    const uint32_t other_bits = j < 4 ? 0x3F3Fu : 0x3030u;
     const uint32_t first = __byte_perm(head.y, head.z, b | (b + 4) << 4);  // s[b], s[b + 4]
     const uint32_t third = __byte_perm(head.w, 0, b | 0x4440u);            // s[b + 8]
-    const uint32_t low = (third | third << 4) & 0x0F0Fu;
-    return j < 4 ? first & 0x3F3Fu : low | ((first >> 2) & 0x3030u);
+    return ((third | third << 4) & four_bits) | ((first >> (j < 4 ? 0 : 2)) & other_bits);
   }
 
   template <int kRows>
-  __device__ static void Use(const Piece& w, const Staged& staged, int slot, bool valid,
+  __device__ static void Use(const Piece& w, const StagedSlot& staged, bool valid,
                              float (&acc)[kRows]) {
     const uint4 low = And(w.q, 0x0F0F0F0Fu), high = And(w.q, 0xF0F0F0F0u);  // 16 times the value
     const uint32_t scale_min = ScaleMinOf(w.head, threadIdx.x % 8);
@@ -55,10 +59,10 @@ struct Q4K {
     const float wm = -__fmul_rn(HalfBits(w.head.x >> 16), min);
 #pragma unroll
     for (int r = 0; r < kRows; ++r) {
-      const int low_sum = DotUnsigned(low, staged.Low(r, slot), 0);
-      const int high_sum = DotUnsigned(high, staged.High(r, slot), 0) >> 4;
+      const int low_sum = DotUnsigned(low, staged.Low(r), 0);
+      const int high_sum = DotUnsigned(high, staged.High(r), 0) >> 4;
       const int isum = JoinHalves(low_sum, high_sum);
-      const uint2 extra = staged.Extra(r, slot);
+      const uint2 extra = staged.Extra(r);
       const float da = __uint_as_float(extra.x);
       float next = __fmaf_rn(__int2float_rn(isum), __fmul_rn(ws, da), acc[r]);
       next = __fmaf_rn(wm, __uint_as_float(extra.y), next);

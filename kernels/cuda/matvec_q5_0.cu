@@ -14,14 +14,23 @@ struct Q5_0 {
     uint32_t d;
   };
 
-  __device__ static void Prefetch(const uint8_t* row, int, int slot) {
-    PrefetchL2(row + slot * 16);
-  }
-  __device__ static Piece Load(const uint8_t* row, int chunks, int slot) {
-    return {LoadWeight16(row + slot * 16),
-            __ldg(reinterpret_cast<const uint32_t*>(row + RowQ5_0::H(chunks) + slot * 4)),
-            LoadWeight2(row + RowQ5_0::D(chunks) + slot * 2)};
-  }
+  struct Source {
+    const uint8_t *q, *h, *d;
+
+    __device__ Source(const uint8_t* row, int chunks, int lane)
+        : q(row + lane * 16),
+          h(row + RowQ5_0::H(chunks) + lane * 4),
+          d(row + RowQ5_0::D(chunks) + lane * 2) {}
+    __device__ void Next() {
+      q += kMatvecLanes * 16;
+      h += kMatvecLanes * 4;
+      d += kMatvecLanes * 2;
+    }
+    __device__ void Prefetch() const { PrefetchL2(q); }
+    __device__ Piece Load() const {
+      return {LoadWeight16(q), __ldg(reinterpret_cast<const uint32_t*>(h)), LoadWeight2(d)};
+    }
+  };
 
   // d; what the offset of the codes takes off the sum.
   __device__ static uint2 Extra(const ActivationChunk* row, int slot) {
@@ -37,7 +46,7 @@ struct Q5_0 {
   }
 
   template <int kRows>
-  __device__ static void Use(const Piece& w, const Staged& staged, int slot, bool valid,
+  __device__ static void Use(const Piece& w, const StagedSlot& staged, bool valid,
                              float (&acc)[kRows]) {
     const uint4 upper = make_uint4(w.q.x >> 4, w.q.y >> 4, w.q.z >> 4, w.q.w >> 4);
     const uint4 low = Codes(And(w.q, 0x0F0F0F0Fu), w.h);
@@ -45,9 +54,9 @@ struct Q5_0 {
     const float ws = HalfBits(w.d);
 #pragma unroll
     for (int r = 0; r < kRows; ++r) {
-      const uint2 extra = staged.Extra(r, slot);
-      int isum = DotUnsigned(low, staged.Low(r, slot), static_cast<int>(extra.y));
-      isum = DotUnsigned(high, staged.High(r, slot), isum);
+      const uint2 extra = staged.Extra(r);
+      int isum = DotUnsigned(low, staged.Low(r), static_cast<int>(extra.y));
+      isum = DotUnsigned(high, staged.High(r), isum);
       const float scale = __fmul_rn(ws, __uint_as_float(extra.x));
       const float next = __fmaf_rn(__int2float_rn(isum), scale, acc[r]);
       acc[r] = valid ? next : acc[r];

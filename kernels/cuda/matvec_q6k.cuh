@@ -18,21 +18,30 @@ struct Q6K {
     uint32_t d;
   };
 
-  __device__ static const uint8_t* Low(const uint8_t* row, int slot) { return row + slot * 16; }
-  __device__ static const uint8_t* High(const uint8_t* row, int blocks, int slot) {
-    return row + RowQ6_K::QH(blocks) + slot / 4 * 32 + slot % 2 * 16;
-  }
-  __device__ static void Prefetch(const uint8_t* row, int chunks, int slot) {
-    PrefetchL2(Low(row, slot));
-    PrefetchL2(High(row, chunks / 8, slot));
-  }
-  __device__ static Piece Load(const uint8_t* row, int chunks, int slot) {
-    const int blocks = chunks / 8;
-    const uint8_t* scales = row + RowQ6_K::Scales(blocks) + slot / 4 * 8;
-    return {LoadWeight16(Low(row, slot)), LoadWeight16(High(row, blocks, slot)),
-            __ldg(reinterpret_cast<const uint2*>(scales)),
-            LoadWeight2(row + RowQ6_K::D(blocks) + slot / 8 * 2)};
-  }
+  struct Source {
+    const uint8_t *ql, *qh, *scales, *d;
+
+    __device__ Source(const uint8_t* row, int chunks, int lane)
+        : ql(row + lane * 16),
+          qh(row + RowQ6_K::QH(chunks / 8) + lane / 4 * 32 + lane % 2 * 16),
+          scales(row + RowQ6_K::Scales(chunks / 8) + lane / 4 * 8),
+          d(row + RowQ6_K::D(chunks / 8) + lane / 8 * 2) {}
+    __device__ void Next() {
+      constexpr int kBlocks = kMatvecLanes / 8;
+      ql += kBlocks * 128;
+      qh += kBlocks * 64;
+      scales += kBlocks * 16;
+      d += kBlocks * 2;
+    }
+    __device__ void Prefetch() const {
+      PrefetchL2(ql);
+      PrefetchL2(qh);
+    }
+    __device__ Piece Load() const {
+      return {LoadWeight16(ql), LoadWeight16(qh), __ldg(reinterpret_cast<const uint2*>(scales)),
+              LoadWeight2(d)};
+    }
+  };
 
   // d of the kept chunk; the sums of the low half (bits 0-15) and of the high half.
   __device__ static uint2 Extra(const ActivationChunk* row, int slot) {
@@ -59,7 +68,7 @@ struct Q6K {
   }
 
   template <int kRows>
-  __device__ static void Use(const Piece& w, const Staged& staged, int slot, bool valid,
+  __device__ static void Use(const Piece& w, const StagedSlot& staged, bool valid,
                              float (&acc)[kRows]) {
     const int j = threadIdx.x % 4;
     const int shift = j / 2 * 2;
@@ -70,11 +79,11 @@ struct Q6K {
     const float ws = HalfBits(w.d);
 #pragma unroll
     for (int r = 0; r < kRows; ++r) {
-      const uint2 extra = staged.Extra(r, slot);
+      const uint2 extra = staged.Extra(r);
       const int low_offset = -32 * static_cast<int>(static_cast<int16_t>(extra.y));
       const int high_offset = -32 * (static_cast<int>(extra.y) >> 16);
-      const int low_sum = low_scale * DotUnsigned(low, staged.Low(r, slot), low_offset);
-      const int high_sum = high_scale * DotUnsigned(high, staged.High(r, slot), high_offset);
+      const int low_sum = low_scale * DotUnsigned(low, staged.Low(r), low_offset);
+      const int high_sum = high_scale * DotUnsigned(high, staged.High(r), high_offset);
       const int isum = JoinHalves(low_sum, high_sum);
       const float scale = __fmul_rn(ws, __uint_as_float(extra.x));
       const float next = __fmaf_rn(__int2float_rn(isum), scale, acc[r]);

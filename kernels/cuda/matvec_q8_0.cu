@@ -13,13 +13,20 @@ struct Q8_0 {
     uint32_t d;
   };
 
-  __device__ static void Prefetch(const uint8_t* row, int, int slot) {
-    PrefetchL2(row + slot * 32);
-  }
-  __device__ static Piece Load(const uint8_t* row, int chunks, int slot) {
-    return {LoadWeight16(row + slot * 32), LoadWeight16(row + slot * 32 + 16),
-            LoadWeight2(row + RowQ8_0::D(chunks) + slot * 2)};
-  }
+  struct Source {
+    const uint8_t *q, *d;
+
+    __device__ Source(const uint8_t* row, int chunks, int lane)
+        : q(row + lane * 32), d(row + RowQ8_0::D(chunks) + lane * 2) {}
+    __device__ void Next() {
+      q += kMatvecLanes * 32;
+      d += kMatvecLanes * 2;
+    }
+    __device__ void Prefetch() const { PrefetchL2(q); }
+    __device__ Piece Load() const {
+      return {LoadWeight16(q), LoadWeight16(q + 16), LoadWeight2(d)};
+    }
+  };
 
   __device__ static uint2 Extra(const ActivationChunk* row, int slot) {
     return make_uint2(__float_as_uint(row[slot].d), 0);
@@ -33,14 +40,14 @@ struct Q8_0 {
   }
 
   template <int kRows>
-  __device__ static void Use(const Piece& w, const Staged& staged, int slot, bool valid,
+  __device__ static void Use(const Piece& w, const StagedSlot& staged, bool valid,
                              float (&acc)[kRows]) {
     const float ws = HalfBits(w.d);
 #pragma unroll
     for (int r = 0; r < kRows; ++r) {
-      int isum = DotSigned(w.low, staged.Low(r, slot), 0);
-      isum = DotSigned(w.high, staged.High(r, slot), isum);
-      const float scale = __fmul_rn(ws, __uint_as_float(staged.Extra(r, slot).x));
+      int isum = DotSigned(w.low, staged.Low(r), 0);
+      isum = DotSigned(w.high, staged.High(r), isum);
+      const float scale = __fmul_rn(ws, __uint_as_float(staged.Extra(r).x));
       const float next = __fmaf_rn(__int2float_rn(isum), scale, acc[r]);
       acc[r] = valid ? next : acc[r];
     }
