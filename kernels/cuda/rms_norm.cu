@@ -13,7 +13,7 @@ struct Row {
   const float* x;
   const float* add;
   float* sum;
-  const float* add_scale;
+  float add_scale;  // a product with 1 changes nothing
   const float* weight;
   float eps;
   int n;
@@ -23,7 +23,7 @@ struct Row {
       : x(a.x + row * a.n),
         add(a.add == nullptr ? nullptr : a.add + row * a.n),
         sum(a.sum == nullptr ? nullptr : a.sum + row * a.n),
-        add_scale(a.add_scale == nullptr ? nullptr : a.add_scale + row),
+        add_scale(a.add_scale == nullptr ? 1.0f : a.add_scale[row]),
         weight(a.weight),
         eps(a.eps),
         n(static_cast<int>(a.n)),
@@ -32,10 +32,9 @@ struct Row {
   __device__ float Scale(float ss) const { return 1.0f / sqrtf(ss / static_cast<float>(n) + eps); }
 };
 
-__device__ float4 Added(float4 x, float4 add, const float* scale) {
-  if (scale != nullptr) add = Times(add, *scale);
-  return make_float4(__fadd_rn(add.x, x.x), __fadd_rn(add.y, x.y), __fadd_rn(add.z, x.z),
-                     __fadd_rn(add.w, x.w));
+__device__ float4 Plus(float4 a, float4 b) {
+  return make_float4(__fadd_rn(a.x, b.x), __fadd_rn(a.y, b.y), __fadd_rn(a.z, b.z),
+                     __fadd_rn(a.w, b.w));
 }
 
 __device__ void SumSquares(float4 v, float4& ss) {
@@ -91,7 +90,7 @@ __global__ void __launch_bounds__(kMostThreads) RmsNormHeld(RmsNormArgs args) {
   for (int j = 0; j < kHeldSteps; ++j) weight[j] = Load4<kVector>(row.weight, at(j), row.n);
   if (row.add != nullptr) {
 #pragma unroll
-    for (int j = 0; j < kHeldSteps; ++j) v[j] = Added(v[j], add[j], row.add_scale);
+    for (int j = 0; j < kHeldSteps; ++j) v[j] = Plus(Times(add[j], row.add_scale), v[j]);
   }
   if (row.sum != nullptr) {
 #pragma unroll
@@ -117,7 +116,8 @@ __global__ void __launch_bounds__(kMostThreads) RmsNormWide(RmsNormArgs args) {
   const int first = 4 * static_cast<int>(threadIdx.x);
   const auto input = [&](int at) {
     const float4 v = Load4<kVector>(row.x, at, row.n);
-    return row.add == nullptr ? v : Added(v, Load4<kVector>(row.add, at, row.n), row.add_scale);
+    if (row.add == nullptr) return v;
+    return Plus(Times(Load4<kVector>(row.add, at, row.n), row.add_scale), v);
   };
   float4 ss = make_float4(0, 0, 0, 0);
   for (int at = first; at < row.n; at += step) {
