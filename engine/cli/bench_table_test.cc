@@ -81,6 +81,8 @@ TEST(BenchTable, JsonBearsLlamaBenchsNames) {
   EXPECT_EQ(prefill["avg_ns"], 6e9);
   EXPECT_EQ(prefill["avg_ts"], 96);
   EXPECT_EQ(prefill["share"], 0.25);
+  EXPECT_EQ(prefill["ceiling"], 384e9);
+  EXPECT_EQ(prefill["device"], "");
   EXPECT_EQ(prefill["ceiling_unit"], "int8 multiply-adds/s");
   EXPECT_EQ(prefill["gates"]["FG_MMQ"], "1");
   EXPECT_EQ(rows[1]["test"], "tg128@d1024");
@@ -88,6 +90,25 @@ TEST(BenchTable, JsonBearsLlamaBenchsNames) {
   EXPECT_EQ(rows[1]["share"], 0.25);
   EXPECT_EQ(rows[1]["stddev_ts"], 0);
   EXPECT_EQ(Json::parse(BenchHead(BenchForm::kJson) + BenchFoot(BenchForm::kJson)), Json::array());
+}
+
+TEST(BenchTable, OnADeviceTheCpusFiguresStayEmpty) {
+  BenchRow row = Prefill();
+  row.level = "sm_90";
+  row.device = "NVIDIA H200";
+  row.ceiling = 0;
+  EXPECT_EQ(BenchLine(BenchForm::kMarkdown, row, 0),
+            "| qwen2 1.5B q4_K              |   1.50 GiB |    1.54 B | sm_90   |       - |         "
+            " pp512 "
+            "|      96.00 ± 45.25 |                                |\n");
+  EXPECT_EQ(BenchLine(BenchForm::kCsv, row, 0),
+            "\"a \"\"b\"\".gguf\",\"qwen2 1.5B q4_K\",1610612736,1543714304,sm_90,2,512,512,0,0,"
+            "pp512,96,45.2548,512000000000,0,,\n");
+  const Json json = Json::parse(BenchLine(BenchForm::kJson, row, 0));
+  EXPECT_EQ(json["device"], "NVIDIA H200");
+  EXPECT_EQ(json["level"], "sm_90");
+  EXPECT_EQ(json["ceiling"], nullptr);
+  EXPECT_EQ(json["share"], nullptr);
 }
 
 TEST(BenchTable, FormsAreReadByName) {

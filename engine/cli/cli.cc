@@ -210,6 +210,9 @@ Status RunOnDevice(CommandLine& line, std::span<const std::string> environment) 
                       OpenDevice(line.device(), Gates::DeviceSettingsOf(environment)));
   if (!chosen.said.empty()) Say(chosen.said);
   const Device& device = chosen.device;
+  if (!device.is_cpu() && !device.info()->cublaslt_missing.empty()) {
+    Say("forwards of 16 rows or more will fail: " + device.info()->cublaslt_missing);
+  }
   Ledger ledger;
   FG_ASSIGN_OR_RETURN(
       const Gates gates,

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "engine/gates_defaults.h"
+#include "engine/testing/fake_device.h"
 
 namespace fg {
 namespace {
@@ -47,7 +48,37 @@ TEST(Answers, HelloHoldsEveryFieldOfTheProtocol) {
       "FG_MQM is no gate and no setting; it does nothing; did you mean 'FG_MMQ'?",
       "nearest": "FG_MMQ"}])"));
   EXPECT_EQ(hello["capabilities"], Json::parse(R"(["load", "generate", "score", "bench", "op",
-      "ledger", "memory", "reset"])"));
+      "ledger", "memory", "reset", "argmax"])"));
+}
+
+TEST(Answers, HelloOnADeviceSaysWhatItIs) {
+  const testing::FakeDevice device("sm_80", "13.1.0");
+  const auto hello = [&](const std::vector<std::string>& environment) {
+    const Gates gates = Gates::FromEnvironment(environment, "sm_80", nullptr).value();
+    return HelloJson(gates, &device.info());
+  };
+  const Json plain = hello({"FG_THREADS=3"});
+  EXPECT_EQ(plain["device"], Json::parse(R"({"class": "sm_80", "name": "Fake Device",
+      "driver": "1.2.3", "memory_bytes": 1048576000, "threads": 3, "multiprocessors": 7,
+      "capability": "sm_90", "native": true, "cublaslt": "13.1.0"})"));
+  EXPECT_EQ(plain["build"]["toolchain"]["toolkit"], "13.0");
+  EXPECT_EQ(plain["build"]["toolchain"]["architectures"], Json::parse(R"(["90a", "80"])"));
+  EXPECT_EQ(plain["build"]["defaults_hash"], DefaultsHash(DefaultsOf("sm_80")));
+  EXPECT_EQ(plain["capabilities"], Json::parse(R"(["load", "generate", "score", "bench", "op",
+      "ledger", "memory", "reset", "argmax", "capture"])"));
+  for (const char* off : {"FG_CAPTURE=0", "FG_SYNC_LAUNCH=1"}) {
+    EXPECT_EQ(hello({off})["capabilities"].back(), "argmax") << off;
+  }
+}
+
+TEST(Answers, AnErrorsKernelIsTheOneItsMessageBlames) {
+  EXPECT_EQ(KernelOf("kernel attention.many: an illegal address"), "attention.many");
+  EXPECT_EQ(KernelOf("m.gguf: layer 3: kernel gemm.f16.q4_K 96x64: too large"),
+            "gemm.f16.q4_K 96x64");
+  EXPECT_EQ(KernelOf("a kernel before this wait failed: unknown"), "");
+  EXPECT_EQ(KernelOf("the kernel embed: no"), "");
+  EXPECT_EQ(KernelOf("kernel without an end"), "");
+  EXPECT_EQ(KernelOf(""), "");
 }
 
 TEST(Answers, BuildSaysWhatItIsGiven) {
@@ -79,6 +110,9 @@ TEST(Answers, LedgerSaysEveryCount) {
   ledger.CountPlane(true);
   ledger.AddDegradation({"x", "y", "z"});
   ledger.AddRefusal("no");
+  ledger.CountCapture();
+  ledger.CountReplay();
+  ledger.CountReplay();
   EXPECT_EQ(LedgerJson(ledger.Take()), Json::parse(R"({
       "forwards": {"prefill": 1, "decode": 2},
       "dispatch": [{"phase": "prefill", "op": "matmul", "label": "mmq.q4_K.nb", "count": 1}],
@@ -86,7 +120,7 @@ TEST(Answers, LedgerSaysEveryCount) {
       "gate_reads": [{"gate": "FG_MMQ", "phase": "load", "count": 1}],
       "degradations": [{"from": "x", "to": "y", "reason": "z"}], "refusals": ["no"],
       "graphs": {"built": 1, "reused": 1, "identities": ["aa", "bb"]},
-      "captures": 0, "replays": 0, "plane_cache": {"hits": 1, "misses": 1}})"));
+      "captures": 1, "replays": 2, "plane_cache": {"hits": 1, "misses": 1}})"));
 }
 
 TEST(Answers, MemorySaysEveryCategory) {
@@ -104,6 +138,8 @@ TEST(Answers, MemorySaysEveryCategory) {
                     {"scratch", none},
                     {"graph", none}}},
                   {"system", {{"anonymous", 1}, {"file_backed", 2}, {"peak_resident", 3}}}}));
+  EXPECT_EQ(MemoryJson(book, {1, 2, 3}, DeviceMemory{9, 5, 4})["device"],
+            Json::parse(R"({"total": 9, "used": 5, "used_before": 4})"));
 }
 
 }  // namespace

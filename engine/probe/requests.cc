@@ -161,6 +161,7 @@ Result<GenerateRequest> ReadGenerate(const Json& request) {
   }
   generate.options.top = static_cast<int>(top);
   fields.Optional("stop_at_eos", &generate.options.stop_at_eos);
+  fields.Optional("digests", &generate.options.digests);
   const Json* sampling = fields.Optional("sampling");
   FG_RETURN_IF_ERROR(fields.Finish());
   if (sampling != nullptr) {

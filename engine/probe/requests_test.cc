@@ -64,7 +64,7 @@ TEST(Requests, GenerateTakesDefaults) {
 TEST(Requests, GenerateTakesEveryField) {
   const auto generate = ReadGenerate(Parsed(
       R"({"session": "s", "tokens": [0, 2147483647], "max_tokens": 0, "rows_per_forward": 1,
-          "reuse": false, "top": 64, "stop_at_eos": false, "sampling":
+          "reuse": false, "top": 64, "stop_at_eos": false, "digests": false, "sampling":
           {"temperature": 0.5, "seed": 18446744073709551615, "top_k": 3, "top_p": 0.25}})"));
   ASSERT_TRUE(generate.ok()) << generate.status().message();
   EXPECT_EQ(generate->session, "s");
@@ -80,6 +80,7 @@ TEST(Requests, GenerateTakesEveryField) {
   EXPECT_FALSE(options.forward.reuse_graph);
   EXPECT_EQ(options.top, 64);
   EXPECT_FALSE(options.stop_at_eos);
+  EXPECT_FALSE(options.digests);
 }
 
 TEST(Requests, GenerateRefusals) {

@@ -14,7 +14,7 @@ namespace fg::testing {
 
 constexpr uint64_t kFakeTotal = uint64_t{1000} << 20, kFakeUsed = uint64_t{300} << 20,
                    kFakeBefore = uint64_t{100} << 20, kFakeWeights = 12345;
-constexpr int32_t kFatalToken = 13;  // its forward ends in a device error
+constexpr int32_t kFatalToken = 250;  // its forward ends in a device error
 
 class FakeKvCache : public KvCache {};
 
