@@ -2,6 +2,7 @@
 import json
 import os
 import pathlib
+import shutil
 import struct
 import subprocess
 import sys
@@ -41,9 +42,9 @@ def check_answer(answer, definition):
     jsonschema.Draft7Validator(narrow).validate(answer)
 
 
-def ask(requests, environment=None):
+def ask(requests, environment=None, command=(ENGINE, "probe")):
     lines = "".join(json.dumps(request) + "\n" for request in requests)
-    ran = subprocess.run([ENGINE, "probe"], input=lines, env=environment or {}, capture_output=True,
+    ran = subprocess.run(command, input=lines, env=environment or {}, capture_output=True,
                          text=True, timeout=60, check=True)
     return [json.loads(line) for line in ran.stdout.splitlines()]
 
@@ -70,7 +71,7 @@ class SchemaTest(unittest.TestCase):
             {"request": "load", "model": str(self.here / "tiny.gguf"), "context": 64, "batch": 32},
             {"request": "generate", "prompt": "In the beginning was the word", "max_tokens": 3, "top": 2},
             {"request": "generate", "session": "s", "tokens": list(range(20)), "max_tokens": 2, "reuse": False,
-             "rows_per_forward": 16, "stop_at_eos": False,
+             "rows_per_forward": 16, "stop_at_eos": False, "digests": False,
              "sampling": {"temperature": 0.8, "seed": 2**64 - 1, "top_k": 5, "top_p": 0.5}},
             {"request": "score", "tokens": [1, 2, 3], "first": 1, "out": str(self.here / "logits.bin")},
             {"request": "bench", "prefill": 16, "decode": 2, "context": 3, "repetitions": 2},
@@ -104,6 +105,35 @@ class SchemaTest(unittest.TestCase):
         for part in ("dispatch", "gate_reads"):  # an empty list would hold nothing against the schema
             self.assertTrue(ledger[part], part)
         self.assertTrue(ledger["graphs"]["identities"])
+
+    def on_device(self, requests):
+        """A copy of the engine beside a plugin that needs no hardware (engine/testing/fake_plugin.cc)."""
+        folder = self.here / "device"
+        folder.mkdir(exist_ok=True)
+        shutil.copy(ENGINE, folder)
+        shutil.copy(ENGINE.parents[1] / "fake_plugins" / "1" / "libfg_cuda.so", folder)
+        return ask(requests, command=(folder / "fg-engine", "probe", "--device", "cuda"))
+
+    def test_the_answers_on_a_device_fit(self):
+        requests = [{"id": i, **request} for i, request in enumerate(self.good_requests())]
+        answers = self.on_device(requests)
+        for request, answer in zip(requests, answers, strict=True):
+            with self.subTest(request["request"]):
+                self.assertTrue(answer["ok"], answer)
+                check_answer(answer, request["request"])
+        self.assertIn("multiprocessors", answers[0]["device"])
+        self.assertNotIn("levels", answers[0]["device"])
+        self.assertNotIn("device", answers[1])
+        self.assertIn("device", answers[2]["memory"])
+        self.assertIn("device", answers[10])
+        self.assertTrue(answers[9]["replays"])
+        fatal = [requests[2], {"id": "f", "request": "generate", "tokens": [250]}]
+        error = self.on_device(fatal)[1]
+        check_answer(error, "error")
+        self.assertEqual((error["error"]["kind"], error["error"]["kernel"]), ("device", "fake.step 64x96"))
+        half = {**answers[0], "device": {**answers[0]["device"], "level": "avx2"}}
+        with self.assertRaises(jsonschema.ValidationError):
+            check_answer(half, "hello")
 
     def test_what_the_schema_refuses_the_engine_refuses(self):
         bad = [
