@@ -207,7 +207,7 @@ cudaError_t CublasLt::Run(const GemmShape& shape, const void* x, const void* w, 
   if (found == impl_->prepared.end()) return cudaErrorInvalidValue;
   for (const void* pointer : {x, w, static_cast<const void*>(y)}) {
     if (reinterpret_cast<uintptr_t>(pointer) % kGemmAlignment != 0) {
-      return cudaErrorMisalignedAddress;
+      return cudaErrorInvalidValue;
     }
   }
   const PreparedGemm& gemm = found->second;

@@ -44,8 +44,8 @@ class CublasLt {
   // serves.
   Status Prepare(const GemmShape& shape);
   // y[rows][out] = x[rows][k] * w[out][k]^T. Prepared before. Nothing is allocated.
-  // cudaErrorInvalidValue for a shape that is not prepared, cudaErrorMisalignedAddress for a
-  // pointer that breaks kGemmAlignment.
+  // cudaErrorInvalidValue for a shape that is not prepared or a pointer that breaks
+  // kGemmAlignment.
   cudaError_t Run(const GemmShape& shape, const void* x, const void* w, float* y,
                   cudaStream_t stream);
   // "cublaslt.ALGO.tileT.stagesS", the library's numbers, then ".clusterC" and ".customO" where

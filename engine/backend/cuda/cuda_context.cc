@@ -19,7 +19,6 @@ bool IsOfTheLaunch(cudaError_t error) {
     case cudaErrorInvalidConfiguration:
     case cudaErrorInvalidDeviceFunction:
     case cudaErrorLaunchOutOfResources:
-    case cudaErrorMisalignedAddress:
     case cudaErrorNoKernelImageForDevice:
     case cudaErrorNotSupported:
       return true;
