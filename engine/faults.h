@@ -43,6 +43,10 @@ enum class Fault {
   kDeadWriteRead,        // "dead_write_read"
   kQ6kCoarse,            // "q6k_coarse"
   kOptOutQ6kIgnored,     // "optout_q6k_ignored"
+  kThreadSum,            // "thread_sum"
+  kStaleReplay,          // "stale_replay"
+  kRacingSum,            // "racing_sum"
+  kDeviceOverrun,        // "device_overrun"
 };
 
 struct FaultInfo {
@@ -50,6 +54,7 @@ struct FaultInfo {
   const char* name;
   const char* description;
   std::vector<std::string> kinds;  // kinds of evidence that must catch it
+  const char* device = "cpu";      // where it acts: "any", "cpu", "cuda"
 };
 
 const std::vector<FaultInfo>& AllFaults();

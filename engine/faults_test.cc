@@ -41,19 +41,33 @@ TEST(Faults, EveryFaultIsListedOnceWithTheKindsThatCatchIt) {
     EXPECT_TRUE(names.insert(info.name).second) << info.name;
     EXPECT_FALSE(info.kinds.empty()) << info.name;
   }
-  EXPECT_EQ(names.size(), static_cast<size_t>(Fault::kOptOutQ6kIgnored));
+  EXPECT_EQ(names.size(), static_cast<size_t>(Fault::kDeviceOverrun));
+}
+
+TEST(Faults, EachNamesTheDevicesThatItActsOn) {
+  std::set<std::string> on_cuda;
+  for (const FaultInfo& info : AllFaults()) {
+    const std::string device = info.device;
+    EXPECT_TRUE(device == "any" || device == "cpu" || device == "cuda") << info.name << device;
+    if (device != "cpu") on_cuda.insert(info.name);
+  }
+  const std::set<std::string> want = {
+      "gate_read_in_decode", "unbooked_memory", "nan_logits", "crash",
+      "kv_row_off",          "stale_replay",    "racing_sum", "device_overrun"};
+  EXPECT_EQ(on_cuda, want);
 }
 
 TEST(Faults, TheDocumentHoldsThisTableAndNothingElse) {
   const auto page = ReadFile(std::string(FG_SOURCE_DIR) + "/docs/faults.md");
   ASSERT_TRUE(page.ok()) << page.status().message();
-  std::string table = "| fault | what it does | must turn red |\n|---|---|---|\n";
+  std::string table = "| fault | what it does | must turn red | acts on |\n|---|---|---|---|\n";
   for (const FaultInfo& info : AllFaults()) {
     std::string kinds;
     for (const std::string& kind : info.kinds) {
       kinds += (kinds.empty() ? "`" : ", `") + kind + "`";
     }
-    table += std::string("| `") + info.name + "` | " + info.description + " | " + kinds + " |\n";
+    table += std::string("| `") + info.name + "` | " + info.description + " | " + kinds + " | " +
+             info.device + " |\n";
   }
   const size_t start = page->find("| fault |");
   ASSERT_NE(start, std::string::npos);

@@ -58,16 +58,18 @@ Status FaultsCommand(bool json) {
   if (json) {
     Json list = Json::array();
     for (const FaultInfo& info : AllFaults()) {
-      list.push_back(
-          {{"name", info.name}, {"description", info.description}, {"kinds", info.kinds}});
+      list.push_back({{"name", info.name},
+                      {"description", info.description},
+                      {"kinds", info.kinds},
+                      {"device", info.device}});
     }
     PrintJson(list);
     return Status::Ok();
   }
   std::string text;
   for (const FaultInfo& info : AllFaults()) {
-    text += fmt::format("{:<20} {}; must turn red: {}\n", info.name, info.description,
-                        fmt::join(info.kinds, ", "));
+    text += fmt::format("{:<20} {:<4} {}; must turn red: {}\n", info.name, info.device,
+                        info.description, fmt::join(info.kinds, ", "));
   }
   std::fputs(text.c_str(), stdout);
   return Status::Ok();

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <cmath>
 #include <cstring>
 #include <string>
 #include <vector>
@@ -33,6 +34,20 @@ std::string FusedLabel(const char* op, int mode) {
   return std::string(op) + ".fuse" + std::to_string(mode);
 }
 
+// kThreadSum: the norm with its sum of squares in as many parts as there are threads.
+void NormByThreads(const float* x, const float* w, int64_t n, float eps, int threads, float* y) {
+  float ss = 0;
+  for (int thread = 0; thread < threads; ++thread) {
+    float part = 0;
+    for (int64_t i = n * thread / threads; i < n * (thread + 1) / threads; ++i) {
+      part = std::fma(x[i], x[i], part);
+    }
+    ss += part;
+  }
+  const float scale = 1.0f / std::sqrt(ss / static_cast<float>(n) + eps);
+  for (int64_t i = 0; i < n; ++i) y[i] = (x[i] * scale) * w[i];
+}
+
 bool WritesRows(const CpuContext& context, int mode) {
   return mode == 1 || context.Faulty(Fault::kSkipWriteWrites);
 }
@@ -60,8 +75,15 @@ void RunRmsNorm(CpuContext& context, const float* x, const float* w, int64_t row
                 float eps, float* y, Phase phase, const char* label) {
   context.CountDispatch(phase, "rms_norm", label);
   const bool coarse = context.default_moves_more() && rows >= kPrefillRows;
+  const bool by_threads = context.Faulty(Fault::kThreadSum);
   context.Parallel(phase, rows, GrainFor(n), [&](Range share, int) {
     float* out = y + share.begin * n;
+    if (by_threads) {
+      for (int64_t row = share.begin; row < share.end; ++row) {
+        NormByThreads(x + row * n, w, n, eps, context.gates().settings().threads, y + row * n);
+      }
+      return;
+    }
     RmsNorm(context.level(), x + share.begin * n, n, w, share.size(), n, eps, out, n);
     if (coarse) Coarsen(out, share.size() * n);
   });
