@@ -21,16 +21,16 @@ struct PlannedWeight {
 struct PlanOptions {
   // Of a kMatmul or kEmbed node (of the latter the type alone counts).
   std::function<PlannedWeight(const Node&)> weight_of;
-  bool fused = true;            // false: each node by itself, its output there as f32 afterwards
-  bool attention_many = true;   // AttentionManyServes(head_dim)
+  bool fused = true;           // false: each node by itself, its output there as f32 afterwards
+  bool attention_many = true;  // AttentionManyServes(head_dim)
 };
 
 struct CudaPlan {
   std::vector<CudaStep> steps;
   std::vector<StepBuffer> buffers;
   int64_t pool_bytes = 0;
-  int64_t logits_rows = 0;  // rows of the array of logits: of the largest slice
-  bool buckets = false;     // some attention is cut by the bucket of its length
+  int64_t logits_rows = 0;        // rows of the array of logits: of the largest slice
+  bool buckets = false;           // some attention is cut by the bucket of its length
   std::vector<Operand> node_f32;  // of each node, where its f32 output lies; none where it does not
 
   uint64_t bytes() const;  // of the host's memory, roughly

@@ -67,9 +67,8 @@ int64_t PlaceBuffers(const std::vector<CudaStep>& steps, std::vector<StepBuffer>
     const StepBuffer& buffer = (*buffers)[i];
     if (buffer.first >= 0 && !buffer.logits) order.push_back(i);
   }
-  std::stable_sort(order.begin(), order.end(), [&](size_t a, size_t b) {
-    return (*buffers)[a].bytes > (*buffers)[b].bytes;
-  });
+  std::stable_sort(order.begin(), order.end(),
+                   [&](size_t a, size_t b) { return (*buffers)[a].bytes > (*buffers)[b].bytes; });
   std::vector<const StepBuffer*> placed;  // sorted by offset
   int64_t pool = 0;
   for (const size_t i : order) {

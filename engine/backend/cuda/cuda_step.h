@@ -46,10 +46,10 @@ struct StepLabel {
 
 struct CudaStep {
   StepKind kind = StepKind::kEmbed;
-  int owner = 0;           // the graph node for which it runs
-  std::vector<int> nodes;  // those that it covers, ascending: their results are there after it
-  std::vector<StepLabel> labels;
-  std::string kernel;  // as errors and times call it: "gemm.f16.q4_K 18944x3584"
+  int owner = 0;                // the graph node for which it runs
+  std::vector<int> nodes = {};  // those that it covers, ascending: their results are there after it
+  std::vector<StepLabel> labels = {};
+  std::string kernel = {};  // as errors and times call it: "gemm.f16.q4_K 18944x3584"
 
   int64_t rows = 0, columns = 0;  // of the output (kLogits, prepasses: of the input)
   int64_t k = 0;                  // of matmuls
@@ -64,9 +64,9 @@ struct CudaStep {
   std::array<int, 3> bias = {-1, -1, -1};
 
   std::array<Operand, 3> in = {};
-  Operand in_scale, plane, residual;
+  Operand in_scale = {}, plane = {}, residual = {};
   std::array<Operand, 3> out = {};
-  Operand f16, f16_scale, chunks;
+  Operand f16 = {}, f16_scale = {}, chunks = {};
 
   std::vector<Operand> Reads() const;   // those that are there
   std::vector<Operand> Writes() const;  // kScaleBias reads what it writes
@@ -76,8 +76,8 @@ struct CudaStep {
 struct StepBuffer {
   int64_t bytes = 0;
   int first = -1, last = -1;
-  int64_t offset = -1;   // bytes into the pool; -1 where no step touches it
-  bool logits = false;   // lies in the device's array of logits, not in the pool
+  int64_t offset = -1;  // bytes into the pool; -1 where no step touches it
+  bool logits = false;  // lies in the device's array of logits, not in the pool
   bool operator==(const StepBuffer&) const = default;
 };
 
