@@ -71,6 +71,7 @@ std::vector<BundlePair> PairsWithoutCells(const Matrix& matrix, const std::strin
   const std::vector<CellId> cells = matrix.Cells(hardware_class);
   std::vector<BundlePair> pairs;
   for (const PairSpec& spec : matrix.pairs()) {
+    if (!matrix.GateInScope(spec.gate, hardware_class)) continue;  // no row there
     const bool has_cell = std::any_of(cells.begin(), cells.end(), [&](const CellId& cell) {
       return cell.kind == spec.kind && cell.gate == spec.gate;
     });
@@ -80,6 +81,11 @@ std::vector<BundlePair> PairsWithoutCells(const Matrix& matrix, const std::strin
                     .status = BundlePair::Status::kOutOfScope,
                     .shared_with = spec.shared_with,
                     .reason = spec.reason};
+    if (!matrix.KindInScope(spec.kind, hardware_class)) {
+      pair.shared_with = pair.reason = "";
+      pairs.push_back(std::move(pair));
+      continue;
+    }
     if (spec.status == PairSpec::Status::kShared) pair.status = BundlePair::Status::kShared;
     if (spec.status == PairSpec::Status::kNotApplicable)
       pair.status = BundlePair::Status::kNotApplicable;

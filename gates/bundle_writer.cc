@@ -81,9 +81,9 @@ Result<std::unique_ptr<BundleWriter>> BundleWriter::Create(const std::string& ou
     CutStrings(json, header.private_folders);
   Bundle bundle;
   bundle.pairs = PairsWithoutCells(matrix, header.hardware_class);
+  bundle.rows = matrix.Rows(header.hardware_class);
   bundle.header = std::move(header);
   bundle.pending = cells;
-  bundle.rows = matrix.Rows();
   bundle.waivers = std::move(waivers);
   std::unique_ptr<BundleWriter> writer(new BundleWriter(out, std::move(bundle), std::move(cells)));
   FG_RETURN_IF_ERROR(writer->WriteLocked());

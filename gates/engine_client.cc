@@ -41,7 +41,7 @@ fg::Result<std::unique_ptr<EngineClient>> EngineClient::Start(
     const EngineCommand& command, const std::vector<std::string>& environment) {
   fg::ProcessSpec spec;
   spec.argv = command.command;
-  spec.argv.push_back("probe");
+  spec.argv.insert(spec.argv.end(), command.probe.begin(), command.probe.end());
   spec.environment = environment;
   auto process = fg::ChildProcess::Start(spec);
   if (!process.ok()) return process.status().WithContext("engine '" + command.arm + "'");
@@ -104,16 +104,17 @@ Asked EngineClient::Ask(const Json& request, fg::Deadline deadline) {
   return {AskState::kRefusal, std::move(*answer), kind, message};
 }
 
-void EngineClient::Close() {
-  if (!alive_) return;
+std::optional<fg::ExitStatus> EngineClient::CloseWithin(std::chrono::milliseconds patience) {
+  if (!alive_) return std::nullopt;
   alive_ = false;
   epitaph_ = "engine '" + arm_ + "' was closed";
-  const fg::Deadline soon = fg::After(std::chrono::milliseconds(2000));
+  const fg::Deadline soon = fg::After(patience);
   if (process_->WriteLine(Json{{"id", next_id_}, {"request", "quit"}}.dump(), soon).ok()) {
     process_->CloseInput();
-    if (process_->Wait(soon)) return;
+    if (auto end = process_->Wait(soon)) return end;
   }
   process_->Kill();
+  return std::nullopt;
 }
 
 }  // namespace flipgate

@@ -5,6 +5,7 @@
 #include <chrono>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -17,8 +18,9 @@ namespace flipgate {
 using Variables = std::map<std::string, std::string>;
 
 struct EngineCommand {
-  std::string arm;                   // "head", "snapshot": how messages call it
-  std::vector<std::string> command;  // program and arguments; "probe" is added
+  std::string arm;                             // "head", "snapshot": how messages call it
+  std::vector<std::string> command;            // program and arguments
+  std::vector<std::string> probe = {"probe"};  // what makes it speak the probe, added to them
 };
 
 // How an ask ended.
@@ -39,7 +41,7 @@ struct Asked {
 
 class EngineClient {
  public:
-  // Starts `command probe` with exactly `environment`. kIo when it cannot start.
+  // Starts the command and its probe words with exactly `environment`. kIo when it cannot start.
   static fg::Result<std::unique_ptr<EngineClient>> Start(
       const EngineCommand& command, const std::vector<std::string>& environment);
 
@@ -50,7 +52,9 @@ class EngineClient {
   bool alive() const { return alive_; }
   const std::string& arm() const { return arm_; }
   // quit, a moment of patience, then a kill.
-  void Close();
+  void Close() { (void)CloseWithin(std::chrono::milliseconds(2000)); }
+  // The same with so much patience; how it ended, nothing where it had to be killed.
+  std::optional<fg::ExitStatus> CloseWithin(std::chrono::milliseconds patience);
 
  private:
   EngineClient(std::string arm, std::unique_ptr<fg::ChildProcess> process);

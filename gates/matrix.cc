@@ -1,10 +1,12 @@
 #include "gates/matrix.h"
 
+#include <fmt/format.h>
 #include <openssl/evp.h>
 
 #include <algorithm>
 
 #include "base/file.h"
+#include "base/nearest.h"
 #include "base/sha256.h"
 #include "gates/matrix_loader.h"
 #include "gates/yaml_document.h"
@@ -15,7 +17,7 @@ namespace {
 using fg::Json;
 using fg::Result;
 
-bool InScope(const std::vector<std::string>& classes, const std::string& hardware_class) {
+bool Lists(const std::vector<std::string>& classes, const std::string& hardware_class) {
   return classes.empty() ||
          std::find(classes.begin(), classes.end(), hardware_class) != classes.end();
 }
@@ -48,7 +50,11 @@ Json BudgetToJson(const GateBudget& budget) {
   return {{"claims", budget.claims}, {"may_cost", costs}};
 }
 
+// Of a gate that the class does not have, only what an engine is told of it there.
 Json GateToJson(const GateSpec& gate, const std::string& hardware_class) {
+  if (!Lists(gate.scope, hardware_class)) {
+    return {{"needs", gate.needs}, {"set", gate.set}, {"bits", gate.same_bits ? "same" : "other"}};
+  }
   return {{"needs", gate.needs},
           {"set", gate.set},
           {"bits", gate.same_bits ? "same" : "other"},
@@ -66,6 +72,10 @@ Json GateToJson(const GateSpec& gate, const std::string& hardware_class) {
 const GateBudget& GateSpec::Budget(const std::string& hardware_class) const {
   const auto own = budget_of.find(hardware_class);
   return own == budget_of.end() ? budget : own->second;
+}
+
+bool ModelSpec::InScope(const std::string& hardware_class) const {
+  return Lists(classes, hardware_class);
 }
 
 std::string ModelSpec::Source() const {
@@ -110,47 +120,109 @@ const PairSpec* Matrix::FindPair(std::string_view kind, std::string_view gate) c
   return nullptr;
 }
 
+const EvidenceSpec* Matrix::FindEvidence(std::string_view kind,
+                                         const std::string& hardware_class) const {
+  if (const auto of_kind = evidence_of_.find(kind); of_kind != evidence_of_.end()) {
+    const auto own = of_kind->second.find(hardware_class);
+    if (own != of_kind->second.end()) return &own->second;
+  }
+  return FindEvidence(kind);
+}
+
+Result<ClassSpec> Matrix::Class(const std::string& hardware_class) const {
+  if (classes_.empty()) {
+    ClassSpec any;
+    any.name = hardware_class;
+    return any;
+  }
+  if (const ClassSpec* declared = FindBy(classes_, hardware_class, &ClassSpec::name))
+    return *declared;
+  std::vector<std::string> names;
+  for (const ClassSpec& declared : classes_) names.push_back(declared.name);
+  return fg::Status(
+      fg::ErrorKind::kUsage,
+      fmt::format("the matrix declares no class '{}'{}; its classes are {}", hardware_class,
+                  fg::DidYouMean(hardware_class, names), fmt::join(names, ", ")));
+}
+
 std::vector<std::string> Matrix::Rows() const {
   std::vector<std::string> rows = {kDefaultRow};
   for (const GateSpec& gate : gates_) rows.push_back(gate.name);
   return rows;
 }
 
+std::vector<std::string> Matrix::Rows(const std::string& hardware_class) const {
+  std::vector<std::string> rows = Rows();
+  std::erase_if(rows, [&](const std::string& row) { return !GateInScope(row, hardware_class); });
+  return rows;
+}
+
+bool Matrix::GateInScope(std::string_view gate, const std::string& hardware_class) const {
+  const GateSpec* spec = FindGate(gate);
+  return spec == nullptr || Lists(spec->scope, hardware_class);
+}
+
+bool Matrix::KindInScope(std::string_view kind, const std::string& hardware_class) const {
+  const EvidenceSpec* spec = FindEvidence(kind);
+  return spec == nullptr || Lists(spec->scope, hardware_class);
+}
+
+bool Matrix::InScope(const PairSpec& pair, const std::string& hardware_class) const {
+  return GateInScope(pair.gate, hardware_class) && KindInScope(pair.kind, hardware_class) &&
+         Lists(pair.classes, hardware_class);
+}
+
+std::vector<std::string> Matrix::Models(const PairSpec& pair,
+                                        const std::string& hardware_class) const {
+  if (pair.status != PairSpec::Status::kRequired || !InScope(pair, hardware_class)) return {};
+  std::vector<std::string> models =
+      pair.models.empty() ? FindEvidence(pair.kind, hardware_class)->models : pair.models;
+  std::erase_if(
+      models, [&](const std::string& model) { return !FindModel(model)->InScope(hardware_class); });
+  return models;
+}
+
 std::vector<CellId> Matrix::Cells(const std::string& hardware_class) const {
   std::vector<CellId> cells;
   for (const PairSpec& pair : pairs_) {
-    if (pair.status != PairSpec::Status::kRequired || !InScope(pair.classes, hardware_class))
-      continue;
-    for (const std::string& model : pair.models) {
-      if (InScope(FindModel(model)->classes, hardware_class))
-        cells.push_back({pair.kind, pair.gate, model});
-    }
+    for (const std::string& model : Models(pair, hardware_class))
+      cells.push_back({pair.kind, pair.gate, model});
   }
   return cells;
 }
 
 Result<Json> Matrix::Canonical(const std::string& hardware_class, const BlobId& blob_id) const {
   Json json = {{"version", 1}, {"hardware_class", hardware_class}};
+  FG_ASSIGN_OR_RETURN(const ClassSpec of_class, Class(hardware_class));
+  json["class"] = {{"probe", of_class.probe},
+                   {"device", of_class.device},
+                   {"cells", of_class.cells},
+                   {"engines", of_class.engines}};
   for (const SubjectSpec& subject : subjects_) json["subjects"][subject.name] = subject.command;
   for (const ModelSpec& model : models_) {
-    if (!InScope(model.classes, hardware_class)) continue;
+    if (!model.InScope(hardware_class)) continue;
     std::string source = model.Source();
     if (!model.synthetic()) {
       FG_ASSIGN_OR_RETURN(source, blob_id(model.from));
     }
     json["models"][model.name] = {
         {"source", source}, {"quantize", model.quantize}, {"sha256", model.sha256}};
+    if (!model.no_pins.empty()) json["models"][model.name]["no_pins"] = model.no_pins;
   }
   for (const Tolerance& tolerance : tolerances_) {
     json["tolerances"][tolerance.name] = {{"value", tolerance.value}, {"cause", tolerance.cause}};
   }
   for (const GateSpec& gate : gates_) json["gates"][gate.name] = GateToJson(gate, hardware_class);
-  for (const EvidenceSpec& evidence : evidence_) {
+  for (const EvidenceSpec& everywhere : evidence_) {
+    if (!KindInScope(everywhere.kind, hardware_class)) continue;
+    const EvidenceSpec& evidence = *FindEvidence(everywhere.kind, hardware_class);
     json["evidence"][evidence.kind] = {{"timeout_ms", evidence.timeout_ms},
                                        {"agreement", evidence.agreement},
                                        {"fields", evidence.fields}};
   }
   for (const PairSpec& pair : pairs_) {
+    if (!GateInScope(pair.gate, hardware_class) || !KindInScope(pair.kind, hardware_class))
+      continue;
     Json& entry = json["pairs"][pair.kind][pair.gate];
     if (pair.status == PairSpec::Status::kShared) entry = {{"shared_with", pair.shared_with}};
     if (pair.status == PairSpec::Status::kNotApplicable) entry = {{"not_applicable", pair.reason}};

@@ -22,6 +22,15 @@ namespace flipgate {
 inline constexpr const char* kDefaultRow = "default";
 inline constexpr const char* kBitwise = "bitwise";
 
+// How engines run on a hardware class.
+struct ClassSpec {
+  std::string name;
+  std::vector<std::string> probe = {"probe"};  // the words that start the probe, after the program
+  std::string device;   // which planted faults can act there: "cpu", "cuda", ...; "" any
+  int64_t cells = 0;    // at a time, at most; 0: as many as jobs
+  int64_t engines = 8;  // processes that are kept
+};
+
 // An engine that does not speak the probe by itself, or another binary under judgement.
 struct SubjectSpec {
   std::string name;
@@ -38,9 +47,11 @@ struct ModelSpec {
   std::string shape;                 // of a synthetic one, as `fg-engine synth` takes it
   int64_t seed = 1;                  // of its weights
   std::string sha256;                // of the variant's file; another sum is an error
+  std::string no_pins;               // why no oracle pins it; "" where one does
   std::vector<std::string> classes;  // empty: every class
 
   bool synthetic() const { return !shape.empty(); }
+  bool InScope(const std::string& hardware_class) const;
   std::string Source() const;  // "fixtures/models/small.f16.gguf", "shape narrow, seed 1"
 };
 
@@ -74,6 +85,7 @@ struct GateSpec {
   std::string name;
   std::vector<std::string> needs;          // must equal what hello says
   std::map<std::string, std::string> set;  // "on", "off" (and a mode's names) -> variable's text
+  std::vector<std::string> scope;          // classes on which it is built; empty: every class
   bool same_bits = true;                   // bits: same | other
   std::vector<std::string>
       shadowed_by;    // gates that take over its labels; liveness and optout set them to off
@@ -99,6 +111,7 @@ struct Tolerance {
 // How one kind is measured. Which fields a kind may carry: matrix_evidence.cc.
 struct EvidenceSpec {
   std::string kind;
+  std::vector<std::string> scope;  // classes; empty: every class
   std::vector<std::string> models;
   int64_t timeout_ms = 60000;  // of one cell
   std::map<std::string, std::string>
@@ -116,7 +129,7 @@ struct PairSpec {
   Status status = Status::kRequired;
   std::string shared_with;           // kShared: a row whose pair is required
   std::string reason;                // kNotApplicable
-  std::vector<std::string> models;   // kRequired: the kind's, or the narrower list of the pair
+  std::vector<std::string> models;   // kRequired: a narrower list than the kind's; else empty
   std::vector<std::string> classes;  // kRequired: empty is every class
 };
 
@@ -128,6 +141,10 @@ class Matrix {
                                   const std::vector<std::string>& kinds);
   static fg::Result<Matrix> Load(const std::string& path, std::string file_name,
                                  const std::vector<std::string>& kinds);
+
+  // How engines run on a class. A matrix without the block `classes` takes every class as one of
+  // `probe` alone; else kUsage for one that is not declared, with the list.
+  fg::Result<ClassSpec> Class(const std::string& hardware_class) const;
 
   const std::vector<SubjectSpec>& subjects() const { return subjects_; }
   const std::vector<ModelSpec>& models() const { return models_; }
@@ -141,15 +158,23 @@ class Matrix {
   // nullptr when there is none of that name.
   const ModelSpec* FindModel(std::string_view name) const;
   const GateSpec* FindGate(std::string_view name) const;
+  // As it stands for every class; of a class: with what differs there.
   const EvidenceSpec* FindEvidence(std::string_view kind) const;
+  const EvidenceSpec* FindEvidence(std::string_view kind, const std::string& hardware_class) const;
   const Tolerance* FindTolerance(std::string_view name) const;
   const PairSpec* FindPair(std::string_view kind, std::string_view gate) const;
 
+  // Models of a required pair in scope of a class; none where the pair is out of scope there.
+  std::vector<std::string> Models(const PairSpec& pair, const std::string& hardware_class) const;
   // The required cells in scope of a class, kinds in the file's order, then default and gates, then
   // models.
   std::vector<CellId> Cells(const std::string& hardware_class) const;
-  // Names of rows: "default", then the gates.
+  // Names of rows: "default", then the gates; of a class: those that are built there.
   std::vector<std::string> Rows() const;
+  std::vector<std::string> Rows(const std::string& hardware_class) const;
+  // Whether a gate is built, and a kind measured, on a class.
+  bool GateInScope(std::string_view gate, const std::string& hardware_class) const;
+  bool KindInScope(std::string_view kind, const std::string& hardware_class) const;
 
   // The loaded matrix in scope of a class, canonical: what the hash is taken of and what `list
   // --json` shows. Files stand as `source` of their model: the git blob id that `blob_id(path)`
@@ -161,11 +186,16 @@ class Matrix {
 
  private:
   friend class MatrixLoader;
+  bool InScope(const PairSpec& pair, const std::string& hardware_class) const;
+
+  std::vector<ClassSpec> classes_;
   std::vector<SubjectSpec> subjects_;
   std::vector<ModelSpec> models_;
   std::vector<GateSpec> gates_;
   std::vector<Tolerance> tolerances_;
   std::vector<EvidenceSpec> evidence_;
+  // Kind -> class -> the whole of what holds there.
+  std::map<std::string, std::map<std::string, EvidenceSpec>, std::less<>> evidence_of_;
   std::vector<PairSpec> pairs_;
 };
 

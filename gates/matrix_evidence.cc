@@ -22,8 +22,15 @@ const EvidenceField kOnly = {"only", Type::kNames, false};
 const std::map<std::string, KindInMatrix>& Kinds() {
   static const std::map<std::string, KindInMatrix> kKinds = {
       {"parity",
-       {.fields = {{"ops", Type::kPath}, {"pins", Type::kPath}},
-        .aspects = {{"ops", Form::kBitwise}, {"logits", Form::kTolerance}}}},
+       {.fields = {{"ops", Type::kPath},
+                   {"pins", Type::kPath},
+                   {"against", Type::kWord, false},
+                   {"prompts", Type::kPath, false},
+                   kOnly,
+                   {"tokens", Type::kCount, false}},
+        .aspects = {{"ops", Form::kEither},
+                    {"logits", Form::kTolerance},
+                    {"layers", Form::kTolerance, "against"}}}},
       {"greedy_contrast",
        {.fields = {{"prompts", Type::kPath}, {"tokens", Type::kCount}, {"pins", Type::kPath}}}},
       {"lattice",
@@ -48,7 +55,28 @@ const std::map<std::string, KindInMatrix>& Kinds() {
        {.fields =
             {{"prompts", Type::kPath}, kOnly, {"tokens", Type::kCount}, {"pins", Type::kPath}}}},
       {"reuse_neutral",
-       {.fields = {{"turn_rows", Type::kCount}, {"tokens", Type::kCount}, {"pins", Type::kPath}}}},
+       {.fields = {{"turn_rows", Type::kCount},
+                   {"tokens", Type::kCount},
+                   {"pins", Type::kPath},
+                   {"eager", Type::kVariables, false},
+                   {"eager_tokens", Type::kCount, false}}}},
+      {"determinism",
+       {.fields = {{"prompts", Type::kPath},
+                   kOnly,
+                   {"tokens", Type::kCount},
+                   {"repeats", Type::kCount},
+                   {"prefix_tokens", Type::kCount},
+                   {"rows", Type::kCounts},
+                   {"threads", Type::kCounts, false},
+                   {"pins", Type::kPath}},
+        .aspects = {{"repeats", Form::kBitwise}, {"arms", Form::kTolerance}}}},
+      {"sanitizer",
+       {.fields = {{"command", Type::kNames},
+                   {"search", Type::kNames},
+                   {"tools", Type::kNames},
+                   {"prompt_tokens", Type::kCount},
+                   {"tokens", Type::kCount},
+                   {"eager", Type::kVariables}}}},
       {"mixed_quant",
        {.fields =
             {{"prompts", Type::kPath}, kOnly, {"tokens", Type::kCount}, {"pins", Type::kPath}}}},
@@ -120,6 +148,20 @@ Result<Json> ReadEvidenceField(const YamlDocument& document, const YamlNode& nod
       FG_ASSIGN_OR_RETURN(const std::vector<std::string> names, document.Strings(node, what));
       if (names.empty()) return document.Error(node.mark, what + " must not be empty");
       return Json(names);
+    }
+    case Type::kWord: {
+      FG_ASSIGN_OR_RETURN(std::string word, document.String(node, what));
+      return Json(std::move(word));
+    }
+    case Type::kVariables: {
+      FG_RETURN_IF_ERROR(YamlMap::Open(document, node, what).status());
+      Json variables = Json::object();
+      for (const YamlNode::Entry& entry : node.entries) {
+        FG_ASSIGN_OR_RETURN(variables[entry.key],
+                            document.String(entry.value, what + "." + entry.key));
+      }
+      if (variables.empty()) return document.Error(node.mark, what + " must not be empty");
+      return variables;
     }
     case Type::kModelCounts: {
       FG_RETURN_IF_ERROR(YamlMap::Open(document, node, what).status());

@@ -18,9 +18,11 @@ struct EvidenceField {
     kNumber,
     kPath,
     kNames,
+    kWord,
+    kVariables,
     kModelCounts
-  };  // count: a whole number >= 1; path: from the project's root; names: a list of words; model
-      // counts: a count for each model of the kind
+  };  // count: a whole number >= 1; path: from the project's root; names: a list of words;
+      // variables: NAME: text; model counts: a count for each model of the kind
   std::string name;
   Type type;
   bool required = true;
@@ -35,6 +37,7 @@ struct AgreementAspect {
   enum class Form { kBitwise, kTolerance, kEither };
   std::string name;  // "" where a kind's agreement is one word
   Form form = Form::kBitwise;
+  std::string field = "";  // the aspect is named where this field is given, and not elsewhere
 };
 
 // The aspects that a kind's `agreement` names, each on its own.

@@ -17,6 +17,7 @@ using fg::Status;
 Result<Matrix> MatrixLoader::Load() {
   FG_ASSIGN_OR_RETURN(YamlMap map, YamlMap::Open(document_, document_.root(), "the matrix"));
   FG_RETURN_IF_ERROR(LoadVersion(&map));
+  const YamlNode* classes = map.Optional("classes");
   const YamlNode* subjects = map.Optional("subjects");
   const YamlNode* tolerances = map.Optional("tolerances");
   FG_ASSIGN_OR_RETURN(const YamlNode* models, map.Required("models"));
@@ -24,6 +25,7 @@ Result<Matrix> MatrixLoader::Load() {
   FG_ASSIGN_OR_RETURN(const YamlNode* evidence, map.Required("evidence"));
   FG_ASSIGN_OR_RETURN(const YamlNode* cells, map.Required("cells"));
   FG_RETURN_IF_ERROR(map.Finish());
+  if (classes != nullptr) FG_RETURN_IF_ERROR(LoadClasses(*classes));
   if (subjects != nullptr) FG_RETURN_IF_ERROR(LoadSubjects(*subjects));
   FG_RETURN_IF_ERROR(LoadModels(*models));
   if (tolerances != nullptr) FG_RETURN_IF_ERROR(LoadTolerances(*tolerances));
@@ -58,6 +60,35 @@ Status MatrixLoader::CheckName(const std::string& name, YamlMark mark,
                         name, what));
 }
 
+Status MatrixLoader::LoadClasses(const YamlNode& node) {
+  FG_RETURN_IF_ERROR(YamlMap::Open(document_, node, "classes").status());
+  for (const YamlNode::Entry& entry : node.entries) {
+    FG_RETURN_IF_ERROR(CheckName(entry.key, entry.mark, "hardware class"));
+    const std::string what = "classes." + entry.key;
+    FG_ASSIGN_OR_RETURN(YamlMap fields, YamlMap::Open(document_, entry.value, what));
+    ClassSpec spec;
+    spec.name = entry.key;
+    FG_ASSIGN_OR_RETURN(const YamlNode* probe, fields.Required("probe"));
+    const YamlNode* device = fields.Optional("device");
+    FG_ASSIGN_OR_RETURN(spec.probe, document_.Strings(*probe, what + ".probe"));
+    if (spec.probe.empty()) return document_.Error(probe->mark, what + ".probe must not be empty");
+    if (device != nullptr) {
+      FG_ASSIGN_OR_RETURN(spec.device, document_.String(*device, what + ".device"));
+    }
+    for (const auto& [key, value] : {std::pair{"cells", &spec.cells}, {"engines", &spec.engines}}) {
+      const YamlNode* count = fields.Optional(key);
+      if (count == nullptr) continue;
+      const std::string of = what + "." + key;
+      FG_ASSIGN_OR_RETURN(*value, document_.Integer(*count, of));
+      if (*value < 1) return document_.Error(count->mark, of + " must be at least 1");
+    }
+    FG_RETURN_IF_ERROR(fields.Finish());
+    matrix_.classes_.push_back(std::move(spec));
+  }
+  if (matrix_.classes_.empty()) return document_.Error(node.mark, "classes holds none");
+  return Status::Ok();
+}
+
 Status MatrixLoader::LoadSubjects(const YamlNode& node) {
   FG_ASSIGN_OR_RETURN(YamlMap map, YamlMap::Open(document_, node, "subjects"));
   for (const YamlNode::Entry& entry : node.entries) {
@@ -90,8 +121,12 @@ Status MatrixLoader::LoadModels(const YamlNode& node) {
     model.name = entry.key;
     FG_RETURN_IF_ERROR(LoadOrigin(what, &fields, &model));
     FG_ASSIGN_OR_RETURN(const YamlNode* sum, fields.Required("sha256"));
+    const YamlNode* no_pins = fields.Optional("no_pins");
     const YamlNode* classes = fields.Optional("classes");
     FG_RETURN_IF_ERROR(fields.Finish());
+    if (no_pins != nullptr) {
+      FG_ASSIGN_OR_RETURN(model.no_pins, document_.String(*no_pins, what + ".no_pins"));
+    }
     FG_ASSIGN_OR_RETURN(model.sha256, document_.Sha256(*sum, what + ".sha256"));
     FG_ASSIGN_OR_RETURN(model.classes, Classes(classes, what + ".classes"));
     matrix_.models_.push_back(std::move(model));
@@ -172,6 +207,7 @@ Result<std::vector<std::string>> MatrixLoader::Classes(const YamlNode* node,
     return document_.Error(node->mark, what + " must not be empty; leave it out for every class");
   for (size_t i = 0; i < classes.size(); ++i) {
     FG_RETURN_IF_ERROR(CheckName(classes[i], node->items[i].mark, "hardware class"));
+    FG_RETURN_IF_ERROR(CheckClass(classes[i], node->items[i].mark, what));
   }
   return classes;
 }
@@ -188,31 +224,83 @@ Status MatrixLoader::LoadEvidence(const YamlNode& node) {
   return Status::Ok();
 }
 
+// A class that the matrix names must be one that it declares, where it declares any.
+Status MatrixLoader::CheckClass(const std::string& name, YamlMark mark,
+                                const std::string& what) const {
+  const std::vector<std::string> known = NamesOf(matrix_.classes_);
+  if (known.empty() || std::find(known.begin(), known.end(), name) != known.end())
+    return Status::Ok();
+  return document_.Error(mark, fmt::format("unknown hardware class '{}' in {}{}", name, what,
+                                           DidYouMean(name, known)));
+}
+
 Status MatrixLoader::LoadKind(const std::string& kind, YamlMark mark, const YamlNode& node) {
   const std::string what = "evidence." + kind;
   FG_ASSIGN_OR_RETURN(YamlMap map, YamlMap::Open(document_, node, what));
   EvidenceSpec spec;
   spec.kind = kind;
-  FG_ASSIGN_OR_RETURN(const YamlNode* models, map.Required("models"));
-  FG_ASSIGN_OR_RETURN(spec.models,
-                      KnownNames(*models, what + ".models", NamesOf(matrix_.models_), "model"));
-  if (spec.models.empty()) return document_.Error(models->mark, what + ".models holds none");
-  if (const YamlNode* timeout = map.Optional("timeout")) {
-    FG_ASSIGN_OR_RETURN(spec.timeout_ms, document_.Milliseconds(*timeout, what + ".timeout"));
+  FG_RETURN_IF_ERROR(map.Required("models").status());
+  const YamlNode* scope = map.Optional("scope");
+  FG_ASSIGN_OR_RETURN(spec.scope, Classes(scope, what + ".scope"));
+  const YamlNode* classes = map.Optional("classes");
+  FG_RETURN_IF_ERROR(LoadMeasure(&spec, mark, what, &map, false));
+  matrix_.evidence_.push_back(spec);
+  if (classes == nullptr) return Status::Ok();
+  FG_RETURN_IF_ERROR(YamlMap::Open(document_, *classes, what + ".classes").status());
+  for (const YamlNode::Entry& entry : classes->entries)
+    FG_RETURN_IF_ERROR(LoadKindOfClass(spec, entry));
+  return Status::Ok();
+}
+
+Status MatrixLoader::LoadKindOfClass(const EvidenceSpec& spec, const YamlNode::Entry& entry) {
+  const std::string what = "evidence." + spec.kind + ".classes." + entry.key;
+  FG_RETURN_IF_ERROR(CheckName(entry.key, entry.mark, "hardware class"));
+  FG_RETURN_IF_ERROR(CheckClass(entry.key, entry.mark, "evidence." + spec.kind + ".classes"));
+  FG_ASSIGN_OR_RETURN(YamlMap map, YamlMap::Open(document_, entry.value, what));
+  EvidenceSpec own = spec;
+  FG_RETURN_IF_ERROR(LoadMeasure(&own, entry.mark, what, &map, true));
+  matrix_.evidence_of_[spec.kind][entry.key] = std::move(own);
+  return Status::Ok();
+}
+
+Status MatrixLoader::LoadMeasure(EvidenceSpec* spec, YamlMark mark, const std::string& what,
+                                 YamlMap* map, bool of_class) {
+  if (const YamlNode* models = map->Optional("models")) {
+    FG_ASSIGN_OR_RETURN(spec->models,
+                        KnownNames(*models, what + ".models", NamesOf(matrix_.models_), "model"));
+    if (spec->models.empty()) return document_.Error(models->mark, what + ".models holds none");
   }
-  FG_RETURN_IF_ERROR(LoadAgreement(&spec, mark, map.Optional("agreement")));
-  for (const EvidenceField& field : FieldsOfKind(kind)) {
-    const YamlNode* value = map.Optional(field.name);
-    if (value == nullptr && field.required) return map.Required(field.name).status();
+  if (const YamlNode* timeout = map->Optional("timeout")) {
+    FG_ASSIGN_OR_RETURN(spec->timeout_ms, document_.Milliseconds(*timeout, what + ".timeout"));
+  }
+  const YamlNode* agreement = map->Optional("agreement");
+  for (const EvidenceField& field : FieldsOfKind(spec->kind)) {
+    const YamlNode* value = map->Optional(field.name);
+    if (value == nullptr && field.required && !of_class) return map->Required(field.name).status();
     if (value == nullptr) continue;
-    FG_ASSIGN_OR_RETURN(spec.fields[field.name],
+    FG_ASSIGN_OR_RETURN(spec->fields[field.name],
                         ReadEvidenceField(document_, *value, field, what + "." + field.name));
     if (field.type == EvidenceField::Type::kModelCounts) {
-      FG_RETURN_IF_ERROR(CheckEachModel(spec, *value, what + "." + field.name));
+      FG_RETURN_IF_ERROR(CheckEachModel(*spec, *value, what + "." + field.name));
     }
   }
-  FG_RETURN_IF_ERROR(map.Finish());
-  matrix_.evidence_.push_back(std::move(spec));
+  if (agreement != nullptr || !of_class)
+    FG_RETURN_IF_ERROR(LoadAgreement(spec, what + ".agreement", mark, agreement));
+  FG_RETURN_IF_ERROR(CheckTogether(*spec, what, mark));
+  return map->Finish();
+}
+
+// An aspect that a field asks for stands where the field does, and nowhere else.
+Status MatrixLoader::CheckTogether(const EvidenceSpec& spec, const std::string& what,
+                                   YamlMark mark) const {
+  for (const AgreementAspect& aspect : AspectsOfKind(spec.kind)) {
+    if (aspect.field.empty()) continue;
+    const bool named = spec.agreement.contains(aspect.name);
+    if (named == spec.fields.contains(aspect.field)) continue;
+    return document_.Error(mark, fmt::format("{0}: agreement.{1} and {2} stand together or not at "
+                                             "all",
+                                             what, aspect.name, aspect.field));
+  }
   return Status::Ok();
 }
 
@@ -232,12 +320,13 @@ Status MatrixLoader::CheckEachModel(const EvidenceSpec& spec, const YamlNode& no
   return Status::Ok();
 }
 
-Status MatrixLoader::LoadAgreement(EvidenceSpec* spec, YamlMark mark, const YamlNode* node) {
-  const std::string what = "evidence." + spec->kind + ".agreement";
+Status MatrixLoader::LoadAgreement(EvidenceSpec* spec, const std::string& what, YamlMark mark,
+                                   const YamlNode* node) const {
   const std::vector<AgreementAspect> aspects = AspectsOfKind(spec->kind);
   if (node == nullptr) {
     return document_.Error(mark, what + " is missing: bitwise, or the name of a tolerance");
   }
+  spec->agreement.clear();
   if (aspects.size() == 1 && aspects[0].name.empty()) {
     FG_ASSIGN_OR_RETURN(spec->agreement[""], KnownTolerance(*node, what, aspects[0]));
     return Status::Ok();
@@ -248,7 +337,9 @@ Status MatrixLoader::LoadAgreement(EvidenceSpec* spec, YamlMark mark, const Yaml
   }
   FG_ASSIGN_OR_RETURN(YamlMap map, YamlMap::Open(document_, *node, what));
   for (const AgreementAspect& aspect : aspects) {
-    FG_ASSIGN_OR_RETURN(const YamlNode* value, map.Required(aspect.name));
+    const YamlNode* value = map.Optional(aspect.name);
+    if (value == nullptr && !aspect.field.empty()) continue;
+    if (value == nullptr) return map.Required(aspect.name).status();
     FG_ASSIGN_OR_RETURN(spec->agreement[aspect.name],
                         KnownTolerance(*value, what + "." + aspect.name, aspect));
   }

@@ -22,15 +22,23 @@ class MatrixLoader {
  private:
   // matrix_loader.cc
   fg::Status LoadVersion(YamlMap* map);
+  fg::Status LoadClasses(const YamlNode& node);
   fg::Status LoadSubjects(const YamlNode& node);
   fg::Status LoadModels(const YamlNode& node);
   fg::Status LoadOrigin(const std::string& what, YamlMap* fields, ModelSpec* model) const;
   fg::Status LoadTolerances(const YamlNode& node);
   fg::Status LoadEvidence(const YamlNode& node);
   fg::Status LoadKind(const std::string& kind, YamlMark mark, const YamlNode& node);
+  // What `map` says of models, timeout, agreement and fields into *spec, which holds what stands
+  // for every class where `map` is a class's.
+  fg::Status LoadMeasure(EvidenceSpec* spec, YamlMark mark, const std::string& what, YamlMap* map,
+                         bool of_class);
+  fg::Status LoadKindOfClass(const EvidenceSpec& spec, const YamlNode::Entry& entry);
   fg::Status CheckEachModel(const EvidenceSpec& spec, const YamlNode& node,
                             const std::string& what) const;
-  fg::Status LoadAgreement(EvidenceSpec* spec, YamlMark mark, const YamlNode* node);
+  fg::Status LoadAgreement(EvidenceSpec* spec, const std::string& what, YamlMark mark,
+                           const YamlNode* node) const;
+  fg::Status CheckTogether(const EvidenceSpec& spec, const std::string& what, YamlMark mark) const;
   fg::Status CheckName(const std::string& name, YamlMark mark, const std::string& what) const;
   fg::Result<std::string> KnownTolerance(const YamlNode& node, const std::string& what,
                                          const AgreementAspect& aspect) const;
@@ -38,6 +46,7 @@ class MatrixLoader {
   fg::Result<std::vector<std::string>> KnownNames(const YamlNode& node, const std::string& what,
                                                   const std::vector<std::string>& known,
                                                   const std::string& noun) const;
+  fg::Status CheckClass(const std::string& name, YamlMark mark, const std::string& what) const;
   fg::Result<std::vector<std::string>> Classes(const YamlNode* node, const std::string& what) const;
 
   // matrix_loader_gates.cc
@@ -57,6 +66,7 @@ class MatrixLoader {
   fg::Status LoadPair(const std::string& kind, const std::string& gate, const YamlNode& node);
   fg::Status LoadPairMap(PairSpec* pair, const YamlNode& node);
   fg::Status CheckShares() const;
+  std::vector<std::string> ModelsOf(const std::string& kind) const;
   fg::Status CheckMeasured(const PairSpec& pair, YamlMark mark) const;
 
   const YamlDocument& document_;

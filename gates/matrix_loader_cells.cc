@@ -59,8 +59,6 @@ Status MatrixLoader::LoadPair(const std::string& kind, const std::string& gate,
   PairSpec pair;
   pair.kind = kind;
   pair.gate = gate;
-  const EvidenceSpec* evidence = matrix_.FindEvidence(kind);
-  if (evidence != nullptr) pair.models = evidence->models;
   if (node.kind == YamlNode::Kind::kMap) {
     FG_RETURN_IF_ERROR(LoadPairMap(&pair, node));
   } else if (node.kind != YamlNode::Kind::kScalar || node.scalar != "required") {
@@ -73,7 +71,6 @@ Status MatrixLoader::LoadPair(const std::string& kind, const std::string& gate,
   } else {
     FG_RETURN_IF_ERROR(CheckMeasured(pair, node.mark));
   }
-  if (pair.status != PairSpec::Status::kRequired) pair.models.clear();
   matrix_.pairs_.push_back(std::move(pair));
   return Status::Ok();
 }
@@ -93,8 +90,8 @@ Status MatrixLoader::LoadPairMap(PairSpec* pair, const YamlNode& node) {
   }
   if (required != nullptr) {
     FG_RETURN_IF_ERROR(CheckMeasured(*pair, required->mark));
-    FG_ASSIGN_OR_RETURN(pair->models, KnownNames(*required, what + ".required", pair->models,
-                                                 "model of this kind"));
+    FG_ASSIGN_OR_RETURN(pair->models, KnownNames(*required, what + ".required",
+                                                 ModelsOf(pair->kind), "model of this kind"));
     if (pair->models.empty())
       return document_.Error(required->mark, what + ".required holds no model");
     FG_ASSIGN_OR_RETURN(pair->classes, Classes(classes, what + ".classes"));
@@ -106,6 +103,16 @@ Status MatrixLoader::LoadPairMap(PairSpec* pair, const YamlNode& node) {
     FG_ASSIGN_OR_RETURN(pair->reason, document_.String(*reason, what + ".not_applicable"));
   }
   return Status::Ok();
+}
+
+// Of a kind, whatever the class.
+std::vector<std::string> MatrixLoader::ModelsOf(const std::string& kind) const {
+  std::vector<std::string> models = matrix_.FindEvidence(kind)->models;
+  const auto of_kind = matrix_.evidence_of_.find(kind);
+  if (of_kind == matrix_.evidence_of_.end()) return models;
+  for (const auto& [hardware_class, own] : of_kind->second)
+    models.insert(models.end(), own.models.begin(), own.models.end());
+  return models;
 }
 
 // What is required must say how it is measured.

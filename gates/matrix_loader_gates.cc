@@ -77,6 +77,7 @@ Status MatrixLoader::LoadGate(const std::string& name, const YamlNode& node) {
     return document_.Error(bits->mark, what + ".bits must be same or other");
   }
   gate.same_bits = bits->scalar == "same";
+  FG_ASSIGN_OR_RETURN(gate.scope, Classes(map.Optional("scope"), what + ".scope"));
   FG_RETURN_IF_ERROR(LoadBudgets(&gate, &map));
   FG_ASSIGN_OR_RETURN(gate.live, LoadRules(what + ".live", map.Optional("live")));
   FG_ASSIGN_OR_RETURN(gate.dead, LoadRules(what + ".dead", map.Optional("dead")));
@@ -123,6 +124,7 @@ Status MatrixLoader::LoadBudgets(GateSpec* gate, YamlMap* map) {
   FG_ASSIGN_OR_RETURN(YamlMap by_class, YamlMap::Open(document_, *classes, what + ".classes"));
   for (const YamlNode::Entry& entry : classes->entries) {
     FG_RETURN_IF_ERROR(CheckName(entry.key, entry.mark, "hardware class"));
+    FG_RETURN_IF_ERROR(CheckClass(entry.key, entry.mark, what + ".classes"));
     const std::string where = what + ".classes." + entry.key;
     FG_ASSIGN_OR_RETURN(YamlMap fields, YamlMap::Open(document_, entry.value, where));
     const YamlNode* own_claims = fields.Optional("claims");

@@ -17,17 +17,23 @@ constexpr std::chrono::minutes kQuantizeLimit{10};
 
 }  // namespace
 
-std::string CachedModelPath(const Project& project, const ModelSpec& model) {
-  return fmt::format("{}/models/{}-{}.gguf", project.Path(project.cache), model.name,
+bool IsUnpinned(const ModelSpec& model) { return model.sha256 == std::string(64, '0'); }
+
+std::string CachedModelPath(const Project& project, const ModelSpec& model,
+                            const std::string& folder) {
+  return fmt::format("{}/{}-{}.gguf",
+                     folder.empty() ? project.Path(project.cache) + "/models" : folder, model.name,
                      model.sha256.substr(0, 16));
 }
 
 ModelStore::ModelStore(const Project& project, const Matrix& matrix,
-                       std::vector<std::string> engine, std::vector<std::string> environment)
+                       std::vector<std::string> engine, std::vector<std::string> environment,
+                       std::string folder)
     : project_(project),
       matrix_(matrix),
       engine_(std::move(engine)),
-      environment_(std::move(environment)) {}
+      environment_(std::move(environment)),
+      folder_(std::move(folder)) {}
 
 fg::Result<std::string> ModelStore::Path(const std::string& model) {
   std::lock_guard lock(mutex_);
@@ -84,8 +90,8 @@ fg::Status ModelStore::MakeVariant(const ModelSpec& spec, const std::string& pat
 // Called with the lock held: two cells never make the same file at once. Another process may; each
 // writes a file of its own and renames it over the same content.
 fg::Result<std::string> ModelStore::Make(const std::string& model) {
-  const std::string folder = project_.Path(project_.cache) + "/models";
-  FG_RETURN_IF_ERROR(fg::MakeFolders(folder));
+  FG_RETURN_IF_ERROR(
+      fg::MakeFolders(folder_.empty() ? project_.Path(project_.cache) + "/models" : folder_));
   if (model.ends_with(kDequantized)) {
     return MakeDequantized(model.substr(0, model.size() - std::string(kDequantized).size()));
   }
@@ -101,11 +107,17 @@ fg::Result<std::string> ModelStore::Make(const std::string& model) {
         fg::ErrorKind::kIo,
         fmt::format("model '{}': {} is missing; the matrix names it as 'from'", model, spec->from));
   }
-  const std::string path = CachedModelPath(project_, *spec);
+  const std::string path = CachedModelPath(project_, *spec, folder_);
   if (!std::filesystem::exists(path)) FG_RETURN_IF_ERROR(MakeVariant(*spec, path));
   FG_ASSIGN_OR_RETURN(const std::string sum, fg::Sha256File(path));
   if (sum == spec->sha256) return path;
   std::filesystem::remove(path);
+  if (IsUnpinned(*spec)) {
+    return fg::Status(fg::ErrorKind::kUsage,
+                      fmt::format("model '{}': the matrix pins no sum of it yet; {} as {} makes "
+                                  "sha256 {}: write that",
+                                  model, spec->Source(), spec->quantize, sum));
+  }
   const char* command = spec->synthetic() ? "synth" : "quantize";
   return fg::Status(
       fg::ErrorKind::kUsage,

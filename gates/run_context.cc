@@ -14,7 +14,21 @@ const Variables& BaseVariables() {
 
 }  // namespace
 
-const char* ArmName(Arm arm) { return arm == Arm::kHead ? "head" : "snapshot"; }
+const char* ArmName(Arm arm) {
+  static constexpr const char* kNames[] = {"head", "snapshot", "reference"};
+  return kNames[static_cast<int>(arm)];
+}
+
+namespace {
+
+Arm ArmOfName(const std::string& name) {
+  for (const Arm arm : {Arm::kHead, Arm::kReference}) {
+    if (name == ArmName(arm)) return arm;
+  }
+  return Arm::kSnapshot;
+}
+
+}  // namespace
 
 std::vector<HelloGate> HelloGates(const fg::Json& hello) {
   std::vector<HelloGate> gates;
@@ -30,19 +44,19 @@ std::vector<HelloGate> HelloGates(const fg::Json& hello) {
 fg::Result<fg::Json> CellEngine::Ask(const fg::Json& request) {
   Asked asked = lease_.Ask(request, context_->deadline());
   if (asked.state == AskState::kAnswer) return std::move(asked.answer);
-  return context_->Stop(lease_.engine().key.arm == "head" ? Arm::kHead : Arm::kSnapshot, asked);
+  return context_->Stop(ArmOfName(lease_.engine().key.arm), asked);
 }
 
 fg::Status CellEngine::BadAnswer(const std::string& message) {
   const std::string& arm = lease_.engine().key.arm;
-  return context_->Stop(arm == "head" ? Arm::kHead : Arm::kSnapshot,
+  return context_->Stop(ArmOfName(arm),
                         {AskState::kProtocol, {}, "", "engine '" + arm + "': " + message});
 }
 
 fg::Result<Asked> CellEngine::AskAny(const fg::Json& request) {
   Asked asked = lease_.Ask(request, context_->deadline());
   if (asked.state == AskState::kAnswer || asked.state == AskState::kRefusal) return asked;
-  return context_->Stop(lease_.engine().key.arm == "head" ? Arm::kHead : Arm::kSnapshot, asked);
+  return context_->Stop(ArmOfName(lease_.engine().key.arm), asked);
 }
 
 RunContext::RunContext(const RunState& state, const CellId& cell, fg::Deadline deadline,

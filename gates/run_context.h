@@ -19,8 +19,9 @@
 
 namespace flipgate {
 
-enum class Arm { kHead, kSnapshot };
-const char* ArmName(Arm arm);  // "head", "snapshot"
+// kReference: head's program on another class, by that class's probe words.
+enum class Arm { kHead, kSnapshot, kReference };
+const char* ArmName(Arm arm);  // "head", "snapshot", "reference"
 
 // A gate as an engine's hello tells it.
 struct HelloGate {
@@ -69,7 +70,7 @@ class RunContext {
 
   const Matrix& matrix() const { return state_.options->matrix; }
   const Project& project() const { return state_.options->project; }
-  const EvidenceSpec& spec() const { return *matrix().FindEvidence(cell_.kind); }
+  const EvidenceSpec& spec() const { return *matrix().FindEvidence(cell_.kind, hardware_class()); }
   // nullptr for the row `default`.
   const GateSpec* gate() const { return matrix().FindGate(cell_.gate); }
   const CellId& cell() const { return cell_; }
@@ -78,6 +79,8 @@ class RunContext {
   const std::vector<HelloGate>& head_gates() const { return state_.head_gates; }
   const std::vector<HelloGate>& snapshot_gates() const { return state_.snapshot_gates; }
   const std::vector<std::string>& levels() const { return state_.levels; }
+  // Why no oracle pins the cell's model; "" where one does.
+  const std::string& no_pins() const { return matrix().FindModel(cell_.model)->no_pins; }
   bool has_snapshot() const { return !state_.options->snapshot_program.empty(); }
   const SnapshotRecord& snapshot() const { return state_.options->snapshot; }
 

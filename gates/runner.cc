@@ -30,8 +30,8 @@ using fg::Json;
 using fg::Result;
 using fg::Status;
 
-constexpr size_t kResidentEngines = 8;
-constexpr std::chrono::seconds kStartLimit{60};
+// Of a start and a load; a model of gigabytes is read, summed and copied to a device.
+constexpr std::chrono::seconds kStartLimit{180};
 // What an engine sees of the caller's environment; no gate and no setting is among them.
 const std::vector<std::string> kPassed = {"PATH", "HOME",   "TMPDIR",
                                           "LANG", "LC_ALL", "LD_LIBRARY_PATH"};
@@ -188,8 +188,9 @@ Status CheckSnapshot(const RunOptions& options, const Json& hello) {
 
 class Run {
  public:
-  Run(const RunOptions& options, std::string scratch, EnginePool& pool, ModelStore& models)
-      : options_(options), scratch_(std::move(scratch)) {
+  Run(const RunOptions& options, const ClassSpec& of_class, std::string scratch, EnginePool& pool,
+      ModelStore& models)
+      : options_(options), of_class_(of_class), scratch_(std::move(scratch)) {
     state_.options = &options;
     state_.pool = &pool;
     state_.models = &models;
@@ -206,6 +207,7 @@ class Run {
   Result<std::vector<BlindSpot>> FindBlindSpots();
 
   const RunOptions& options_;
+  const ClassSpec& of_class_;
   const std::string scratch_;
   RunState state_;
   BundleHeader header_;
@@ -269,7 +271,7 @@ Status Run::Prepare() {
   header_.selection = options_.selection.cells;
   for (const std::string& kind : options_.selection.without)
     header_.selection.push_back("without " + kind);
-  header_.jobs = options_.jobs;
+  header_.jobs = of_class_.cells > 0 ? std::min(options_.jobs, of_class_.cells) : options_.jobs;
   header_.private_folders = {options_.project.root, options_.out, scratch_};
   return Status::Ok();
 }
@@ -278,7 +280,7 @@ CellResult Run::RunOnce(const CellId& cell, int attempt) {
   const auto& kinds = AllEvidenceKinds();
   const auto kind = std::find_if(kinds.begin(), kinds.end(),
                                  [&](const EvidenceKind& k) { return k.name == cell.kind; });
-  const EvidenceSpec& spec = *options_.matrix.FindEvidence(cell.kind);
+  const EvidenceSpec& spec = *options_.matrix.FindEvidence(cell.kind, options_.hardware_class);
   std::string folder =
       fmt::format("{}/{}-{}-{}-{}", scratch_, cell.kind, cell.gate, cell.model, attempt);
   if (const Status made = fg::MakeFolders(folder); !made.ok())
@@ -400,7 +402,7 @@ Result<RunSummary> Run::Execute() {
     ++done_;
   }
   std::vector<std::thread> workers;
-  for (int64_t i = 1; i < options_.jobs; ++i) workers.emplace_back([this] { Work(); });
+  for (int64_t i = 1; i < header_.jobs; ++i) workers.emplace_back([this] { Work(); });
   Work();
   for (std::thread& worker : workers) worker.join();
   FG_RETURN_IF_ERROR(failed_);
@@ -409,6 +411,32 @@ Result<RunSummary> Run::Execute() {
   FG_ASSIGN_OR_RETURN(summary.bundle, writer_->Finish(std::move(spots), SecondsSince(start)));
   summary.bundle_path = options_.out + "/bundle.json";
   return summary;
+}
+
+// Head and snapshot on the run's class, and head on the class that evidence holds it against: one
+// at most.
+Result<std::vector<EngineCommand>> Commands(const RunOptions& options, const ClassSpec& of_class) {
+  std::vector<EngineCommand> commands = {{ArmName(Arm::kHead), options.engine, of_class.probe}};
+  if (!options.snapshot_program.empty())
+    commands.push_back({ArmName(Arm::kSnapshot), {options.snapshot_program}, of_class.probe});
+  std::string against;
+  for (const EvidenceSpec& everywhere : options.matrix.evidence()) {
+    const auto& fields =
+        options.matrix.FindEvidence(everywhere.kind, options.hardware_class)->fields;
+    if (!fields.contains("against")) continue;
+    const std::string other = fields["against"].get<std::string>();
+    if (!against.empty() && other != against) {
+      return Status(ErrorKind::kUsage,
+                    fmt::format("evidence is held against class '{}' and against class '{}'; this "
+                                "program holds it against one",
+                                against, other));
+    }
+    against = other;
+  }
+  if (against.empty()) return commands;
+  FG_ASSIGN_OR_RETURN(const ClassSpec reference, options.matrix.Class(against));
+  commands.push_back({ArmName(Arm::kReference), options.engine, reference.probe});
+  return commands;
 }
 
 }  // namespace
@@ -422,12 +450,11 @@ Result<RunSummary> RunMatrix(const RunOptions& options) {
   passed.push_back("OMP_WAIT_POLICY=passive");
   for (std::string& entry : fg::PassedEnvironment({kCublasPath}))
     passed.push_back(std::move(entry));
-  std::vector<EngineCommand> commands = {{"head", options.engine}};
-  if (!options.snapshot_program.empty())
-    commands.push_back({"snapshot", {options.snapshot_program}});
-  EnginePool pool(commands, passed, kResidentEngines);
-  ModelStore models(options.project, options.matrix, options.engine, passed);
-  Run run(options, scratch.path(), pool, models);
+  FG_ASSIGN_OR_RETURN(const ClassSpec of_class, options.matrix.Class(options.hardware_class));
+  FG_ASSIGN_OR_RETURN(std::vector<EngineCommand> commands, Commands(options, of_class));
+  EnginePool pool(std::move(commands), passed, static_cast<size_t>(of_class.engines));
+  ModelStore models(options.project, options.matrix, options.engine, passed, options.models);
+  Run run(options, of_class, scratch.path(), pool, models);
   FG_RETURN_IF_ERROR(run.Prepare());
   return run.Execute();
 }

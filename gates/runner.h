@@ -20,6 +20,7 @@ struct RunOptions {
   std::string hardware_class;   // the matrix's scope; head's hello must say the same
   CellSelection selection;
   std::string out;                  // folder of the bundle
+  std::string models;               // folder of model variants; "" for the project's cache
   std::vector<std::string> engine;  // head: program and arguments before "probe"
   std::string subject = "default";
   std::string snapshot_program;  // absolute path; "" where snapshot.absent says why there is none

@@ -27,7 +27,15 @@ std::vector<Setting> SettingsOfRow(const RunContext& context) {
     return settings;
   }
   settings = {{"nothing set", {}}, {"all off", context.Explicit({})}};
-  for (const GateSpec& gate : context.matrix().gates()) AddOnSettings(context, gate, &settings);
+  std::vector<std::string> elsewhere;  // gates that are not built on this class
+  for (const GateSpec& gate : context.matrix().gates()) {
+    if (context.matrix().GateInScope(gate.name, context.hardware_class())) {
+      AddOnSettings(context, gate, &settings);
+    } else {
+      elsewhere.push_back(gate.name);
+    }
+  }
+  if (!elsewhere.empty()) settings.push_back({"all opted in", context.Explicit(elsewhere)});
   return settings;
 }
 

@@ -14,7 +14,8 @@ struct Setting {
 };
 
 // A gate's row: the gate off, opted in, and each further setting of a mode gate, its needs on. The
-// row `default`: nothing set, all off, then each gate opted in and its further settings.
+// row `default`: nothing set, all off, then each gate opted in and its further settings; gates that
+// the class does not have are opted in together.
 std::vector<Setting> SettingsOfRow(const RunContext& context);
 
 }  // namespace flipgate

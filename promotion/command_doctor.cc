@@ -39,15 +39,23 @@ Findings Examine(const Invocation& invocation, const RunFlags& flags) {
         fmt::format("{} cells on class {}", matrix->Cells(flags.hardware_class).size(),
                     flags.hardware_class),
         ""}});
-  add(CheckModels(*project, *matrix));
+  const auto of_class = matrix->Class(flags.hardware_class);
+  if (!of_class.ok()) {
+    add({{"class", Level::kFail, of_class.status().message(), "declare it in the matrix"}});
+    return all;
+  }
+  add(CheckModels(*project, *matrix, flags.hardware_class));
   const auto engine = EngineCommandOf(*project, *matrix, flags);
   if (!engine.ok()) {
     add({{"build", Level::kFail, engine.status().message(), "scripts/gate builds it"}});
     return all;
   }
-  const auto hello = AskHello(*engine);
+  const auto hello = AskHello(*engine, of_class->probe);
   if (!hello.ok()) {
-    add({{"build", Level::kFail, hello.status().message(), "build it again (scripts/gate)"}});
+    add({{"build", Level::kFail, hello.status().message(),
+          of_class->device.empty() || of_class->device == "cpu"
+              ? "build it again (scripts/gate)"
+              : "mend what it names, or build it again (scripts/gate)"}});
     return all;
   }
   add(CheckBuild(*project, *matrix, flags.hardware_class, *hello));

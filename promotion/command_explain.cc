@@ -19,7 +19,7 @@ using fg::Json;
 using fg::Status;
 
 struct ExplainOptions {
-  std::string what, bundle, matrix;
+  std::string what, bundle, matrix, hardware_class = "cpu";
 };
 
 // KIND, KIND/GATE or KIND/GATE/MODEL, each part known.
@@ -30,7 +30,7 @@ struct Subject {
 };
 
 fg::Result<Subject> FindSubject(const Invocation& invocation, const Matrix& matrix,
-                                const std::string& text) {
+                                const std::string& text, const std::string& hardware_class) {
   Subject subject;
   const size_t first = text.find('/');
   const std::string kind_name = text.substr(0, first);
@@ -53,7 +53,7 @@ fg::Result<Subject> FindSubject(const Invocation& invocation, const Matrix& matr
   }
   if (second == std::string::npos) return subject;
   subject.model = text.substr(second + 1);
-  const std::vector<std::string>& models = subject.pair->models;
+  const std::vector<std::string> models = matrix.Models(*subject.pair, hardware_class);
   if (std::find(models.begin(), models.end(), subject.model) == models.end()) {
     return Status(ErrorKind::kUsage,
                   fmt::format("{}/{} has no model '{}'{}", kind_name, gate, subject.model,
@@ -75,10 +75,13 @@ Json AgreementJson(const Matrix& matrix, const EvidenceSpec& spec) {
   return json;
 }
 
-Json PairJson(const PairSpec& pair) {
+Json PairJson(const Matrix& matrix, const PairSpec& pair, const std::string& hardware_class) {
   switch (pair.status) {
-    case PairSpec::Status::kRequired:
-      return {{"required", pair.models}};
+    case PairSpec::Status::kRequired: {
+      const auto models = matrix.Models(pair, hardware_class);
+      if (models.empty()) return {{"out_of_scope", hardware_class}};
+      return {{"required", models}};
+    }
     case PairSpec::Status::kShared:
       return {{"shared_with", pair.shared_with}};
     case PairSpec::Status::kNotApplicable:
@@ -87,21 +90,21 @@ Json PairJson(const PairSpec& pair) {
   return Json::object();
 }
 
-Json Meaning(const Matrix& matrix, const Subject& subject) {
+Json Meaning(const Matrix& matrix, const Subject& subject, const std::string& hardware_class) {
   const EvidenceKind& kind = *subject.kind;
   Json json = {{"kind", kind.name},
                {"question", kind.question},
                {"defends", kind.defends},
                {"independent_arm", kind.independent_arm},
                {"bisect", kind.bisect}};
-  if (const EvidenceSpec* spec = matrix.FindEvidence(kind.name)) {
+  if (const EvidenceSpec* spec = matrix.FindEvidence(kind.name, hardware_class)) {
     json["agreement"] = AgreementJson(matrix, *spec);
     json["fields"] = spec->fields;
     json["timeout_ms"] = spec->timeout_ms;
   }
   for (const PairSpec& pair : matrix.pairs()) {
     const bool meant = subject.pair != nullptr ? &pair == subject.pair : pair.kind == kind.name;
-    if (meant) json["pairs"][pair.gate] = PairJson(pair);
+    if (meant) json["pairs"][pair.gate] = PairJson(matrix, pair, hardware_class);
   }
   return json;
 }
@@ -123,6 +126,8 @@ std::string PairText(const Json& pair) {
   if (pair.contains("required"))
     return fmt::format("required on {}",
                        fmt::join(pair["required"].get<std::vector<std::string>>(), ", "));
+  if (pair.contains("out_of_scope"))
+    return "out of scope on class " + pair["out_of_scope"].get<std::string>();
   if (pair.contains("shared_with")) return "shared with " + pair["shared_with"].get<std::string>();
   return "not applicable: " + pair["not_applicable"].get<std::string>();
 }
@@ -174,15 +179,23 @@ void PrintEnding(const Terminal& terminal, const Json& cell) {
   }
 }
 
+// The folder of a class's last run, from the project's root.
+std::string LastRun(const std::string& hardware_class) {
+  return hardware_class == "cpu" ? "out/latest" : "out/latest/" + hardware_class;
+}
+
 int Explain(const Invocation& invocation, const ExplainOptions& options) {
   const auto project = invocation.OpenProject();
   if (!project.ok()) return invocation.Fail(project.status());
   const auto matrix = invocation.OpenMatrix(*project, options.matrix);
   if (!matrix.ok()) return invocation.Fail(matrix.status());
-  const auto subject = FindSubject(invocation, *matrix, options.what);
+  if (const auto declared = matrix->Class(options.hardware_class); !declared.ok())
+    return invocation.Fail(declared.status());
+  const auto subject = FindSubject(invocation, *matrix, options.what, options.hardware_class);
   if (!subject.ok()) return invocation.Fail(subject.status());
   // Without --bundle the last run speaks, where there is one.
-  const std::string path = options.bundle.empty() ? project->Path("out/latest") : options.bundle;
+  const std::string last = LastRun(options.hardware_class);
+  const std::string path = options.bundle.empty() ? project->Path(last) : options.bundle;
   Json endings = Json::array();
   const bool wanted = !options.bundle.empty() || std::filesystem::exists(path + "/bundle.json");
   if (wanted) {
@@ -191,7 +204,7 @@ int Explain(const Invocation& invocation, const ExplainOptions& options) {
     if (!bundle.ok()) return invocation.Fail(bundle.status());
     endings = Endings(*bundle, *subject);
   }
-  Json meaning = Meaning(*matrix, *subject);
+  Json meaning = Meaning(*matrix, *subject, options.hardware_class);
   if (invocation.json) {
     meaning["endings"] = endings;
     *invocation.terminal.out << meaning.dump(1) << "\n";
@@ -199,7 +212,8 @@ int Explain(const Invocation& invocation, const ExplainOptions& options) {
   }
   PrintMeaning(*invocation.terminal.out, meaning);
   for (const Json& cell : endings) PrintEnding(invocation.terminal, cell);
-  if (!wanted) *invocation.terminal.out << "\nNot run yet: there is no out/latest/bundle.json.\n";
+  if (!wanted)
+    *invocation.terminal.out << "\nNot run yet: there is no " << last << "/bundle.json.\n";
   return 0;
 }
 
@@ -214,6 +228,9 @@ void RegisterExplain(CLI::App* app, Invocation* invocation) {
   command->add_option("--bundle", options->bundle, "A bundle; else out/latest")->type_name("PATH");
   command->add_option("--matrix", options->matrix, "Another matrix than the project's")
       ->type_name("FILE");
+  command->add_option("--class", options->hardware_class, "Hardware class")
+      ->type_name("CLASS")
+      ->capture_default_str();
   command->callback([=] { invocation->action = [=] { return Explain(*invocation, *options); }; });
 }
 

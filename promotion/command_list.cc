@@ -57,11 +57,13 @@ void PrintText(const Invocation& invocation, const Matrix& matrix,
   out << "\nGates\n";
   for (const GateSpec& gate : matrix.gates()) {
     out << fmt::format(
-        "  {:16} {} bits{}\n", gate.name, gate.same_bits ? "same" : "other",
-        gate.needs.empty() ? "" : fmt::format("; needs {}", fmt::join(gate.needs, ", ")));
+        "  {:16} {} bits{}{}\n", gate.name, gate.same_bits ? "same" : "other",
+        gate.needs.empty() ? "" : fmt::format("; needs {}", fmt::join(gate.needs, ", ")),
+        matrix.GateInScope(gate.name, hardware_class) ? "" : "; not built on this class");
   }
   out << "\nModels\n";
   for (const ModelSpec& model : matrix.models()) {
+    if (!model.InScope(hardware_class)) continue;
     out << fmt::format("  {:16} {} as {}\n", model.name, model.Source(), model.quantize);
   }
   const std::vector<CellId> cells = matrix.Cells(hardware_class);
@@ -81,6 +83,8 @@ int List(const Invocation& invocation, const ListOptions& options) {
   if (!matrix.ok()) return invocation.Fail(matrix.status());
   if (const fg::Status known = CheckClass(*project, options.hardware_class); !known.ok())
     return invocation.Fail(known);
+  if (const auto declared = matrix->Class(options.hardware_class); !declared.ok())
+    return invocation.Fail(declared.status());
   if (matrix->Cells(options.hardware_class).empty()) {
     return invocation.Fail(
         fg::Status(fg::ErrorKind::kUsage,

@@ -137,10 +137,12 @@ Findings CheckTree(const Project& project) {
   return {{"tree", Level::kOk, "as commit " + head->substr(0, 12) + " has it", ""}};
 }
 
-fg::Result<Json> AskHello(const std::vector<std::string>& engine) {
+fg::Result<Json> AskHello(const std::vector<std::string>& engine,
+                          const std::vector<std::string>& probe) {
   FG_ASSIGN_OR_RETURN(
       auto client,
-      EngineClient::Start({"head", engine}, fg::PassedEnvironment({"PATH", "LD_LIBRARY_PATH"})));
+      EngineClient::Start({"head", engine, probe},
+                          fg::PassedEnvironment({"PATH", "LD_LIBRARY_PATH", "FG_CUBLASLT_PATH"})));
   Asked asked = client->Ask({{"request", "hello"}}, fg::After(std::chrono::seconds(60)));
   if (asked.state == AskState::kAnswer) return std::move(asked.answer);
   return fg::Status(fg::ErrorKind::kIo, asked.message);
@@ -180,7 +182,24 @@ Findings CheckBuild(const Project& project, const Matrix& matrix, const std::str
                                                    fmt::join(known, ", "), fmt::join(named, ", ")),
                       known == named ? "" : rebuild});
   const Json device = hello.value("device", Json::object());
+  if (const std::string told = device.value("class", ""); told != hardware_class) {
+    findings.push_back(
+        {"device", Level::kFail,
+         fmt::format("the engine runs on class '{}', not on '{}'", told, hardware_class),
+         "give --class " + told + ", or go to a machine of the other"});
+    return findings;
+  }
   const auto levels = device.value("levels", std::vector<std::string>{});
+  if (levels.empty()) {  // no processor: nothing to compare between levels
+    const bool native = device.value("native", true);
+    findings.push_back(
+        {"device", native ? Level::kOk : Level::kWarn,
+         fmt::format("{}; driver {}; {:.1f} GiB{}", device.value("name", "(no name)"),
+                     device.value("driver", "(unknown)"), device.value("memory_bytes", 0.0) / kGiB,
+                     native ? "" : "; compiled when it starts, unproven"),
+         native ? "" : "build the engine for this device"});
+    return findings;
+  }
   findings.push_back(
       {"processor", levels.size() > 1 ? Level::kOk : Level::kWarn,
        fmt::format("{}; levels {}", device.value("name", "(no name)"), fmt::join(levels, ", ")),
@@ -188,12 +207,17 @@ Findings CheckBuild(const Project& project, const Matrix& matrix, const std::str
   return findings;
 }
 
-Findings CheckModels(const Project& project, const Matrix& matrix) {
+Findings CheckModels(const Project& project, const Matrix& matrix,
+                     const std::string& hardware_class) {
   Findings findings;
   size_t right = 0, unmade = 0;
   for (const ModelSpec& model : matrix.models()) {
+    if (!model.InScope(hardware_class)) continue;
     const std::string path = CachedModelPath(project, model);
-    if (!model.from.empty() && !fs::exists(project.Path(model.from))) {
+    if (IsUnpinned(model)) {
+      findings.push_back({"model " + model.name, Level::kFail, "the matrix pins no sum of it yet",
+                          "`flipgate run --class " + hardware_class + "` says which to write"});
+    } else if (!model.from.empty() && !fs::exists(project.Path(model.from))) {
       findings.push_back({"model " + model.name, Level::kFail, model.from + " is missing",
                           "bring the file back (git checkout, or its script)"});
     } else if (!fs::exists(path)) {

@@ -31,14 +31,17 @@ Findings CheckTree(const Project& project);
 // processor with levels to compare. `hello` is its answer.
 Findings CheckBuild(const Project& project, const Matrix& matrix, const std::string& hardware_class,
                     const fg::Json& hello);
-// Model files and variants in the cache.
-Findings CheckModels(const Project& project, const Matrix& matrix);
+// Model files and variants in the cache, those of the class.
+Findings CheckModels(const Project& project, const Matrix& matrix,
+                     const std::string& hardware_class);
 Findings CheckSnapshotHere(const Project& project, const std::string& hardware_class);
 
 // The machine, as Linux tells it; `proc` is /proc, or a test's folder.
 Findings CheckMachine(const std::string& proc, const std::string& folder, unsigned processors);
 
-// hello of `engine` (program and arguments). kIo names how it ended.
-fg::Result<fg::Json> AskHello(const std::vector<std::string>& engine);
+// hello of `engine` (program and arguments), started with the words `probe`. kIo names how it
+// ended.
+fg::Result<fg::Json> AskHello(const std::vector<std::string>& engine,
+                              const std::vector<std::string>& probe = {"probe"});
 
 }  // namespace flipgate

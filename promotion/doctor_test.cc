@@ -94,13 +94,13 @@ TEST_F(DoctorTest, AVariantWithAnotherSumIsNamed) {
   Project project;
   project.root = root_;
   project.cache = "cache";
-  EXPECT_EQ(CheckModels(project, SmallMatrix())[0].text, "f.gguf is missing");
+  EXPECT_EQ(CheckModels(project, SmallMatrix(), "cpu")[0].text, "f.gguf is missing");
   Write("f.gguf", "model");
-  EXPECT_EQ(CheckModels(project, SmallMatrix())[0].text,
+  EXPECT_EQ(CheckModels(project, SmallMatrix(), "cpu")[0].text,
             "0 variants with the right sum, 2 that the first run makes");
   fs::create_directories(root_ + "/cache/models");
   Write("cache/models/a-1111111111111111.gguf", "another");
-  const Findings findings = CheckModels(project, SmallMatrix());
+  const Findings findings = CheckModels(project, SmallMatrix(), "cpu");
   EXPECT_EQ(findings[0].name, "model a");
   EXPECT_EQ(findings[0].level, Level::kFail);
   EXPECT_EQ(findings[0].advice, "remove cache/models/a-1111111111111111.gguf");

@@ -69,6 +69,10 @@ void AddRunFlags(CLI::App* command, RunFlags* flags) {
   command->add_option("--jobs", flags->jobs, "Cells at a time; else one a processor")
       ->type_name("N")
       ->check(CLI::Range(1, 1024));
+  command
+      ->add_option("--models", flags->models,
+                   "Folder that keeps model variants; else below the project's cache")
+      ->type_name("DIR");
 }
 
 Result<std::vector<std::string>> EngineCommandOf(const Project& project, const Matrix& matrix,
@@ -97,7 +101,10 @@ Result<RunOptions> MakeRunOptions(const Invocation& invocation, const RunFlags& 
   FG_ASSIGN_OR_RETURN(options.dirty, PackIsDirty(project, note));
   FG_ASSIGN_OR_RETURN(options.matrix, invocation.OpenMatrix(project, flags.matrix));
   FG_RETURN_IF_ERROR(CheckClass(project, flags.hardware_class));
+  FG_ASSIGN_OR_RETURN(const ClassSpec of_class, options.matrix.Class(flags.hardware_class));
   options.hardware_class = flags.hardware_class;
+  if (!flags.models.empty())
+    options.models = fs::absolute(flags.models).lexically_normal().string();
   options.selection = {.cells = flags.cells, .without = flags.without};
   FG_RETURN_IF_ERROR(SelectCells(options.matrix, flags.hardware_class, options.selection).status());
   FG_ASSIGN_OR_RETURN(options.waivers, LoadWaivers(project.Path(project.waivers), project.waivers,
@@ -106,6 +113,8 @@ Result<RunOptions> MakeRunOptions(const Invocation& invocation, const RunFlags& 
   options.subject = flags.subject;
   options.fault = flags.fault;
   options.jobs = flags.jobs > 0 ? flags.jobs : std::max(1u, std::thread::hardware_concurrency());
+  // A self-check's runs side by side would meet on the device as well.
+  if (of_class.cells > 0) options.jobs = std::min(options.jobs, of_class.cells);
   auto hashes = invocation.services.hashes(project, flags.hardware_class);
   if (hashes.ok()) {
     options.hashes = *hashes;

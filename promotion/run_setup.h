@@ -13,13 +13,13 @@
 namespace flipgate {
 
 struct RunFlags {
-  std::string matrix, out, hardware_class = "cpu", fault, engine, subject = "default";
+  std::string matrix, out, models, hardware_class = "cpu", fault, engine, subject = "default";
   std::vector<std::string> cells, without;
   int64_t jobs = 0;  // 0: as many as there are processors
   bool quiet = false;
 };
 
-// Adds --matrix, --class, --subject, --engine and --jobs.
+// Adds --matrix, --class, --subject, --engine, --jobs and --models.
 void AddRunFlags(CLI::App* command, RunFlags* flags);
 
 // Head's program and its arguments before "probe": the subject's command, --engine, or the
