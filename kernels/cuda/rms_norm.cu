@@ -72,8 +72,9 @@ __device__ void WriteHeldRow(const RowOutputs& out, int n, const float4 (&v)[kHe
 }
 
 // The block holds its row: n <= kHeldSteps * 4 * blockDim.x. All loads are issued before the first
-// use: of one row nothing else hides how long they take.
-template <bool kVector>
+// use: of one row nothing else hides how long they take. kAdd says whether there is an `add`: a
+// branch on it would come between them.
+template <bool kVector, bool kAdd>
 __global__ void __launch_bounds__(kMostThreads) RmsNormHeld(RmsNormArgs args) {
   __shared__ float sums[kMostWarps];
   __shared__ uint32_t maxima[kMostWarps];
@@ -82,13 +83,13 @@ __global__ void __launch_bounds__(kMostThreads) RmsNormHeld(RmsNormArgs args) {
   float4 v[kHeldSteps], add[kHeldSteps], weight[kHeldSteps];
 #pragma unroll
   for (int j = 0; j < kHeldSteps; ++j) v[j] = Load4<kVector>(row.x, at(j), row.n);
-  if (row.add != nullptr) {
+  if constexpr (kAdd) {
 #pragma unroll
     for (int j = 0; j < kHeldSteps; ++j) add[j] = Load4<kVector>(row.add, at(j), row.n);
   }
 #pragma unroll
   for (int j = 0; j < kHeldSteps; ++j) weight[j] = Load4<kVector>(row.weight, at(j), row.n);
-  if (row.add != nullptr) {
+  if constexpr (kAdd) {
 #pragma unroll
     for (int j = 0; j < kHeldSteps; ++j) v[j] = Plus(Times(add[j], row.add_scale), v[j]);
   }
@@ -145,7 +146,8 @@ cudaError_t Launch(const RmsNormArgs& args, cudaStream_t stream) {
   const unsigned grid = static_cast<unsigned>(args.rows);
   const int threads = static_cast<int>(RmsNormLanes(args.n) / 4);
   if (args.n <= kHeldSteps * 4 * threads) {
-    RmsNormHeld<kVector><<<grid, threads, 0, stream>>>(args);
+    args.add == nullptr ? RmsNormHeld<kVector, false><<<grid, threads, 0, stream>>>(args)
+                        : RmsNormHeld<kVector, true><<<grid, threads, 0, stream>>>(args);
   } else {
     RmsNormWide<kVector><<<grid, threads, 0, stream>>>(args);
   }

@@ -24,30 +24,39 @@ Items ItemsOf(const RopeKvArgs& a) {
           static_cast<unsigned>(k), static_cast<unsigned>(all)};
 }
 
+// One or four.
 template <int kWide>
-struct alignas(4 * kWide) Values {
+struct Values {
   float v[kWide];
 };
-template <int kWide>
-struct alignas(2 * kWide) Halves {
-  uint16_t v[kWide];
-};
 
+// Four at once. The stores are written as intrinsics: the compiler takes an assignment apart here.
 template <int kWide>
 __device__ Values<kWide> Load(const float* from) {
-  return *reinterpret_cast<const Values<kWide>*>(from);
+  if constexpr (kWide == 4) {
+    const float4 v = *reinterpret_cast<const float4*>(from);
+    return {{v.x, v.y, v.z, v.w}};
+  } else {
+    return {{*from}};
+  }
 }
 
 template <int kWide>
 __device__ void Store(float* to, const Values<kWide>& x) {
-  *reinterpret_cast<Values<kWide>*>(to) = x;
+  if constexpr (kWide == 4) {
+    __stwb(reinterpret_cast<float4*>(to), make_float4(x.v[0], x.v[1], x.v[2], x.v[3]));
+  } else {
+    *to = x.v[0];
+  }
 }
 template <int kWide>
 __device__ void Store(uint16_t* to, const Values<kWide>& x) {
-  Halves<kWide> h;
-#pragma unroll
-  for (int i = 0; i < kWide; ++i) h.v[i] = F16Bits(x.v[i]);
-  *reinterpret_cast<Halves<kWide>*>(to) = h;
+  if constexpr (kWide == 4) {
+    __stwb(reinterpret_cast<uint2*>(to),
+           make_uint2(F16Pair(x.v[0], x.v[1]), F16Pair(x.v[2], x.v[3])));
+  } else {
+    *to = F16Bits(x.v[0]);
+  }
 }
 
 // x from index `at` on, scaled, then with its bias.
