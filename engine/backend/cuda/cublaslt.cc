@@ -48,11 +48,12 @@ T ConfigOf(const CublasLtFunctions& f, const cublasLtMatmulAlgo_t& algorithm,
   return value;
 }
 
-// A sum of K in parts would add them in another order, or as threads arrive.
+// A sum of K in parts would add them in another order, or as threads arrive. 0 and 1 are one part,
+// every other number is a cut or leave to choose one.
 bool SplitsK(const CublasLtFunctions& f, const cublasLtMatmulAlgo_t& algorithm) {
-  return ConfigOf<int32_t>(f, algorithm, CUBLASLT_ALGO_CONFIG_SPLITK_NUM) > 1 ||
-         ConfigOf<uint32_t>(f, algorithm, CUBLASLT_ALGO_CONFIG_REDUCTION_SCHEME) !=
-             CUBLASLT_REDUCTION_SCHEME_NONE;
+  const auto parts = ConfigOf<int32_t>(f, algorithm, CUBLASLT_ALGO_CONFIG_SPLITK_NUM);
+  const auto scheme = ConfigOf<uint32_t>(f, algorithm, CUBLASLT_ALGO_CONFIG_REDUCTION_SCHEME);
+  return (parts != 0 && parts != 1) || scheme != CUBLASLT_REDUCTION_SCHEME_NONE;
 }
 
 std::string AlgorithmText(const CublasLtFunctions& f, const cublasLtMatmulAlgo_t& algorithm) {
