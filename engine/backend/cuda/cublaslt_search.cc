@@ -22,7 +22,7 @@ constexpr const char* kToolkitFolders[] = {
 constexpr const char* kPythonFolders[] = {
     "/opt/*/.venv/lib/python3*/site-packages", "/opt/*/venv/lib/python3*/site-packages",
     "/opt/*/lib/python3*/site-packages",       "/usr/local/lib/python3*/dist-packages",
-    "/usr/local/lib/python3*/site-packages",   "/usr/lib/python3/dist-packages",
+    "/usr/local/lib/python3*/site-packages",   "/usr/lib/python3*/dist-packages",
 };
 constexpr const char* kInSitePackages[] = {"/nvidia/cu13/lib/", "/nvidia/cublas/lib/"};
 

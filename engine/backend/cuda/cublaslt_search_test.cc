@@ -37,7 +37,7 @@ TEST_F(CublasLtSearchTest, WhereNothingIsThePatternsAreListedInOrder) {
   for (const char* folder :
        {"/opt/*/.venv/lib/python3*/site-packages", "/opt/*/venv/lib/python3*/site-packages",
         "/opt/*/lib/python3*/site-packages", "/usr/local/lib/python3*/dist-packages",
-        "/usr/local/lib/python3*/site-packages", "/usr/lib/python3/dist-packages"}) {
+        "/usr/local/lib/python3*/site-packages", "/usr/lib/python3*/dist-packages"}) {
     want.push_back(root() + folder + "/nvidia/cu13/lib" + lib);
     want.push_back(root() + folder + "/nvidia/cublas/lib" + lib);
   }
