@@ -58,8 +58,8 @@ TEST(SwigluGpuTest, ContractBitsOverAllSizes) {
   ExpectValues(mixed, u, "all sizes mixed");
 }
 
-// Where activations lie, and where the short way of the division ends: 86, 2^-60, and what exp does
-// around 87.3 and 88.7.
+// Where activations lie, where the short way of the division ends (86, 2^-60), where exp does
+// (87.3 and 88.7), and where the denominator is all ones or next to a power of two.
 TEST(SwigluGpuTest, ContractBitsWhereActivationsLie) {
   std::vector<float> g, u;
   SeededValues values(2);
@@ -70,12 +70,13 @@ TEST(SwigluGpuTest, ContractBitsWhereActivationsLie) {
   }
   ExpectValues(g, u, "noise");
   g.clear(), u.clear();
-  for (const float edge : {86.0f, 0x1p-60f, 0x1.5d589ep+6f, 0x1.62e42ep+6f, 89.0f, 127.0f}) {
+  for (const float edge : {0x1p-24f, 0x1p-23f, 0x1p-22f, 0x1p-12f, 1.0f, 17.0f, 86.0f, 0x1p-60f,
+                           0x1.5d589ep+6f, 0x1.62e42ep+6f, 89.0f, 127.0f}) {
     for (const float sign : {1.0f, -1.0f}) {
-      for (int i = -2000; i < 2000; ++i) {
+      for (int i = -20000; i < 20000; ++i) {
         g.push_back(sign *
                     std::bit_cast<float>(std::bit_cast<uint32_t>(edge) + static_cast<uint32_t>(i)));
-        u.push_back(0.75f);
+        u.push_back(1.0f);
       }
     }
   }
