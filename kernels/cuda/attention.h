@@ -43,7 +43,15 @@ cudaError_t AttentionFew(const AttentionArgs& args, int64_t bucket, cudaStream_t
 
 // Whether tensor cores serve this head_dim: 64 and 128. Where not, AttentionFew serves all rows.
 bool AttentionManyServes(int64_t head_dim);
+// The instructions that AttentionMany is made of. Their key blocks differ in length, so do bits.
+enum class AttentionForm {
+  kMma,    // mma.sync: every card from sm_80 on
+  kWgmma,  // wgmma: sm_90, in a build for sm_90a
+};
+// Whether the current device and this build have the form.
+bool AttentionManyHas(AttentionForm form);
 // 16 rows or more (any number is right).
-cudaError_t AttentionMany(const AttentionArgs& args, cudaStream_t stream);
+cudaError_t AttentionMany(const AttentionArgs& args, cudaStream_t stream,
+                          AttentionForm form = AttentionForm::kMma);
 
 }  // namespace fg::cuda
