@@ -38,7 +38,7 @@ struct Loaded {
     std::vector<float> logits((*prepared)->graph().params.wanted * 261, -1.0f);
     const Status ran =
         backend.Execute(**prepared, {tokens.data(), positions.data(), kv.get(), logits.data(),
-                                     PhaseOfRows(static_cast<int64_t>(tokens.size()))});
+                                     nullptr, PhaseOfRows(static_cast<int64_t>(tokens.size()))});
     return ran.ok() ? logits : std::vector<float>{};
   }
   Graph Build(int64_t rows, int64_t wanted) { return BuildGraph({model.shape, rows, wanted}); }

@@ -57,7 +57,8 @@ TEST(CudaContextGpu, AnErrorThatMayBeAnothersSaysSo) {
       "swiglu: this kernel or one before it failed, set FG_SYNC_LAUNCH=1 to learn its name" + text);
   TestContext synchronous({"FG_SYNC_LAUNCH=1"});
   EXPECT_TRUE(synchronous.context->sync_launch());
-  EXPECT_EQ(synchronous.context->Run(Phase::kDecode, "swiglu", launch).message(), "swiglu" + text);
+  EXPECT_EQ(synchronous.context->Run(Phase::kDecode, "swiglu", launch).message(),
+            "kernel swiglu" + text);
 }
 
 TEST(CudaContextGpu, TimesKernelsByName) {
