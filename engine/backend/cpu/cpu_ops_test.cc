@@ -255,5 +255,23 @@ TEST(RunOps, TheDefaultMovesMoreOnlyWhereAFaultSaysSo) {
   EXPECT_TRUE(SameBits(run({fault, "FG_MMQ=0"}, 16), run({}, 16)));
 }
 
+TEST(RunOps, ThreadsMoveANormsBitsOnlyWhereAFaultSaysSo) {
+  const int64_t n = 300;
+  const std::vector<float> x = RandomValues(n, 71), w = RandomValues(n, 72);
+  const auto norm = [&](const Environment& environment) {
+    Fixture fixture(environment);
+    std::vector<float> y(n);
+    RunRmsNorm(fixture.context, x.data(), w.data(), 1, n, 1e-6f, y.data(), Phase::kDecode);
+    return y;
+  };
+  const std::string fault = "FG_FAULT=thread_sum";
+  EXPECT_EQ(norm({"FG_THREADS=2"}), norm({"FG_THREADS=3"}));
+  EXPECT_EQ(norm({"FG_THREADS=2", fault}), norm({"FG_THREADS=2", fault}));
+  EXPECT_NE(norm({"FG_THREADS=2", fault}), norm({"FG_THREADS=3", fault}));
+  for (int64_t i = 0; i < n; ++i) {
+    EXPECT_NEAR(norm({"FG_THREADS=3", fault})[i], norm({"FG_THREADS=3"})[i], 1e-5) << i;
+  }
+}
+
 }  // namespace
 }  // namespace fg
