@@ -170,6 +170,7 @@ class Bench {
     row.file = path;
     row.seconds = series.seconds;
     row.more = MoreOf(context_, gates_, model, test);
+    row.more["scratch_bytes"] = engine.memory().entry(MemoryCategory::kScratch).peak;
     if (ceiling != nullptr) {
       ceiling->Measure();
       row.ceiling =

@@ -8,6 +8,7 @@
 
 #include "base/nearest.h"
 #include "engine/gguf/printable.h"
+#include "engine/probe/bench.h"
 
 namespace fg {
 namespace {
@@ -98,6 +99,7 @@ Json RowJson(const BenchRow& row) {
                {"stddev_ns", std::round(DeviationOf(nanoseconds))},
                {"avg_ts", MeanOf(rates)},
                {"stddev_ts", DeviationOf(rates)},
+               {"median_ts", Median(rates)},
                {"samples_ns", nanoseconds},
                {"samples_ts", rates},
                {"macs", row.macs},

@@ -80,6 +80,7 @@ TEST(BenchTable, JsonBearsLlamaBenchsNames) {
   EXPECT_EQ(prefill["samples_ns"], Json::parse("[4e9, 8e9]"));
   EXPECT_EQ(prefill["avg_ns"], 6e9);
   EXPECT_EQ(prefill["avg_ts"], 96);
+  EXPECT_EQ(prefill["median_ts"], 96);
   EXPECT_EQ(prefill["share"], 0.25);
   EXPECT_EQ(prefill["ceiling"], 384e9);
   EXPECT_EQ(prefill["device"], "");

@@ -155,7 +155,8 @@ TEST(CliDevice, BenchHasNoFiguresOfTheCpuThere) {
     EXPECT_EQ(row["gpu_info"], "Fake Device");
     EXPECT_EQ(row["ceiling"], nullptr);
     EXPECT_FALSE(row.contains("read_buffer_bytes"));
-    EXPECT_EQ(row["n_batch"], 20);  // of the context, below 4096
+    EXPECT_EQ(row["scratch_bytes"], 0);  // the fake device books none
+    EXPECT_EQ(row["n_batch"], 20);       // of the context, below 4096
   }
   EXPECT_EQ(device.Run({"bench", "-m", Model(), "-t", "2", "--device", "cuda"}).err,
             "fg-engine: bench: -t counts threads of the CPU; leave it out on a device\n");

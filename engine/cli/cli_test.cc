@@ -112,11 +112,11 @@ TEST(Cli, AModelThatIsMissingOrCutIsSaidWithItsPath) {
   for (const std::vector<std::string>& command :
        std::vector<std::vector<std::string>>{{"run", "-p", "x", "-m"}, {"bench", "-m"}, {"info"}}) {
     auto arguments = command;
-    arguments.push_back("/nonexistent/model.gguf");
+    arguments.push_back("/proc/none/model.gguf");
     const Ran missing = RunEngine(arguments);
     EXPECT_EQ(missing.code, 2);
     EXPECT_EQ(missing.out, "");
-    EXPECT_EQ(missing.err, "fg-engine: /nonexistent/model.gguf: No such file or directory\n");
+    EXPECT_EQ(missing.err, "fg-engine: /proc/none/model.gguf: No such file or directory\n");
     arguments.back() = cut;
     const Ran damaged = RunEngine(arguments);
     EXPECT_EQ(damaged.code, 2);
@@ -216,7 +216,7 @@ TEST(Cli, BenchRunsEveryCombination) {
     EXPECT_EQ(rows[i]["n_threads"], i < 6 ? 1 : 2);
     EXPECT_EQ(rows[i]["samples_ts"].size(), 3u);
     EXPECT_EQ(rows[i]["settings"]["FG_THREADS"], i < 6 ? "1" : "2");
-    for (const char* member : {"avg_ts", "ceiling", "share", "macs"}) {
+    for (const char* member : {"avg_ts", "ceiling", "share", "macs", "scratch_bytes"}) {
       EXPECT_GT(rows[i][member], 0) << member;
     }
   }
@@ -243,20 +243,20 @@ TEST(Cli, BenchRefusesWhatCannotBeMeasured) {
   EXPECT_THAT(error({"-t", "0"}), HasSubstr("Value 0 not in range 1 to 256"));
   EXPECT_THAT(error({"-p", "1,x"}), HasSubstr("--n-prompt"));
   EXPECT_THAT(error({"-r", "0"}), HasSubstr("--repetitions"));
-  EXPECT_THAT(error({"-m", "/nonexistent/model.gguf"}),
-              StartsWith("fg-engine: /nonexistent/model.gguf: "));
+  EXPECT_THAT(error({"-m", "/proc/none/model.gguf"}),
+              StartsWith("fg-engine: /proc/none/model.gguf: "));
 }
 
 TEST(Cli, ReadersThatCannotBeMeantAreSaidBeforeAModelIsRead) {
   for (const std::vector<std::string>& command : std::vector<std::vector<std::string>>{
-           {"run", "-p", "x", "-m", "/nonexistent"}, {"bench", "-m", "/nonexistent"}, {"probe"}}) {
-    const Ran ran = RunEngine(command, {"FG_TRACE=/nonexistent/t.json"});
+           {"run", "-p", "x", "-m", "/proc/none"}, {"bench", "-m", "/proc/none"}, {"probe"}}) {
+    const Ran ran = RunEngine(command, {"FG_TRACE=/proc/none/t.json"});
     EXPECT_EQ(ran.code, 2);
     EXPECT_EQ(ran.err,
-              "fg-engine: FG_TRACE='/nonexistent/t.json': there is no folder '/nonexistent'\n");
+              "fg-engine: FG_TRACE='/proc/none/t.json': there is no folder '/proc/none'\n");
   }
   // A command that runs no model has no use for them.
-  EXPECT_EQ(RunEngine({"gates"}, {"FG_TRACE=/nonexistent/t.json"}).code, 0);
+  EXPECT_EQ(RunEngine({"gates"}, {"FG_TRACE=/proc/none/t.json"}).code, 0);
   EXPECT_EQ(RunEngine({"gates"}, {"FG_LIVE=70000"}).err,
             "fg-engine: FG_LIVE='70000' must be a port, a whole number from 0 to 65535; 0 picks a "
             "free one\n");
@@ -327,9 +327,9 @@ TEST(Cli, QuantizeWritesAModelThatLoads) {
   const Ran unknown = RunEngine({"quantize", Model(), output, "q4_km"});
   EXPECT_EQ(unknown.code, 2);
   EXPECT_THAT(unknown.err, HasSubstr("did you mean 'q4_k_m'?"));
-  const Ran unwritable = RunEngine({"quantize", Model(), "/nonexistent/out.gguf", "f16"});
+  const Ran unwritable = RunEngine({"quantize", Model(), "/proc/none/out.gguf", "f16"});
   EXPECT_EQ(unwritable.code, 2);
-  EXPECT_THAT(unwritable.err, StartsWith("fg-engine: /nonexistent/out.gguf: "));
+  EXPECT_THAT(unwritable.err, StartsWith("fg-engine: /proc/none/out.gguf: "));
 }
 
 TEST(Cli, GatesPrintsTheResolvedTableOfAClass) {

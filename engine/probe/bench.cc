@@ -39,17 +39,21 @@ Status RunForHighest(Session& session, std::span<const int32_t> tokens) {
   return session.Forward(tokens, tokens.size() - 1, options, nullptr);
 }
 
-// Runs `work` once uncounted, then counts; before each the session is cut back to `start`.
-Result<BenchSeries> Measure(Session& session, int64_t start, int64_t tokens, int64_t repetitions,
-                            const std::function<Status()>& work) {
+// A device captures a step at its second run.
+int64_t WarmUps(const Engine& engine) { return engine.device_memory() ? 2 : 1; }
+
+// Runs `work` uncounted, then counts; before each the session is cut back to `start`.
+Result<BenchSeries> Measure(const Engine& engine, Session& session, int64_t start, int64_t tokens,
+                            int64_t repetitions, const std::function<Status()>& work) {
+  const int64_t warm_ups = WarmUps(engine);
   BenchSeries series;
   series.tokens = tokens;
-  for (int64_t i = 0; i <= repetitions; ++i) {
+  for (int64_t i = 0; i < warm_ups + repetitions; ++i) {
     FG_RETURN_IF_ERROR(session.Truncate(start));
     const auto begin = std::chrono::steady_clock::now();
     FG_RETURN_IF_ERROR(work());
     const std::chrono::duration<double> took = std::chrono::steady_clock::now() - begin;
-    if (i > 0) series.seconds.push_back(took.count());
+    if (i >= warm_ups) series.seconds.push_back(took.count());
   }
   return series;
 }
@@ -79,7 +83,7 @@ Result<BenchSeries> BenchPrefill(Engine& engine, int64_t tokens, int64_t repetit
   const std::vector<int32_t> ids = FixedTokens(engine, context + tokens);
   FG_ASSIGN_OR_RETURN(const auto session, FilledSession(engine, ids, context));
   const auto prompt = std::span(ids).subspan(static_cast<size_t>(context));
-  return Measure(*session, context, tokens, repetitions,
+  return Measure(engine, *session, context, tokens, repetitions,
                  [&] { return RunForHighest(*session, prompt); });
 }
 
@@ -89,7 +93,7 @@ Result<BenchSeries> BenchDecode(Engine& engine, int64_t tokens, int64_t context,
   const std::vector<int32_t> ids = FixedTokens(engine, context + tokens);
   FG_ASSIGN_OR_RETURN(const auto session, FilledSession(engine, ids, context));
   const std::span<const int32_t> all(ids);
-  return Measure(*session, context, tokens, repetitions, [&] {
+  return Measure(engine, *session, context, tokens, repetitions, [&] {
     for (int64_t i = 0; i < tokens; ++i) {
       FG_RETURN_IF_ERROR(RunForHighest(*session, all.subspan(static_cast<size_t>(context + i), 1)));
     }
@@ -106,7 +110,7 @@ Result<KernelSeries> BenchKernels(Engine& engine, int64_t tokens, int64_t contex
   }
   KernelSeries series;
   const auto last = std::span(ids).subspan(static_cast<size_t>(context));
-  const auto measured = Measure(*session, context, tokens, 1, [&] {
+  const auto measured = Measure(engine, *session, context, tokens, 1, [&] {
     engine.TakeKernelTimes();
     return RunForHighest(*session, last);
   });

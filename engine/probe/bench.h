@@ -18,8 +18,8 @@ struct BenchSeries {
 // kBadRequest when `tokens` after `context` positions do not fit the engine's context.
 Status CheckBenchFits(const Engine& engine, int64_t tokens, int64_t context);
 
-// `tokens` after `context` positions, the highest logit's id of the last one; one warm-up, then
-// `repetitions` counted. The ids are fixed. kBadRequest as CheckBenchFits.
+// `tokens` after `context` positions, the highest logit's id of the last one; one warm-up (on
+// a device two), then `repetitions` counted. The ids are fixed. kBadRequest as CheckBenchFits.
 Result<BenchSeries> BenchPrefill(Engine& engine, int64_t tokens, int64_t repetitions,
                                  int64_t context = 0);
 
@@ -33,8 +33,8 @@ struct KernelSeries {
   double seconds = 0;  // of that run, its timing included
   std::vector<KernelTime> kernels;
 };
-// Of `tokens` after `context` positions, the second time of two. kBadRequest as
-// CheckBenchFits, and where the device times no kernels.
+// Of `tokens` after `context` positions, after the same warm-ups. kBadRequest as CheckBenchFits,
+// and where the device times no kernels.
 Result<KernelSeries> BenchKernels(Engine& engine, int64_t tokens, int64_t context);
 
 // The middle value, or the mean of the two in the middle. Not of an empty list.
