@@ -36,10 +36,10 @@ TEST(FileLock, AMissingFileIsMade) {
 }
 
 TEST(FileLock, AMissingFolderIsNamed) {
-  const auto lock = FileLock::Take("/nonexistent/folder/lock");
+  const auto lock = FileLock::Take("/proc/none/folder/lock");
   ASSERT_FALSE(lock.ok());
   EXPECT_EQ(lock.status().message(),
-            "/nonexistent/folder/lock: cannot lock: No such file or directory");
+            "/proc/none/folder/lock: cannot lock: No such file or directory");
 }
 
 }  // namespace

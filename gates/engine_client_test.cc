@@ -90,10 +90,10 @@ TEST(EngineClient, ARefusalLeavesTheProcessAlive) {
 }
 
 TEST(EngineClient, AMissingProgramIsNamed) {
-  const auto client = EngineClient::Start({"snapshot", {"/nonexistent/engine"}}, {});
+  const auto client = EngineClient::Start({"snapshot", {"/proc/none/engine"}}, {});
   ASSERT_FALSE(client.ok());
   EXPECT_EQ(client.status().message(),
-            "engine 'snapshot': /nonexistent/engine: cannot start: No such file or directory");
+            "engine 'snapshot': /proc/none/engine: cannot start: No such file or directory");
 }
 
 }  // namespace

@@ -148,10 +148,10 @@ TEST(Synth, WhatCannotBeMeantIsSaidAndWritesNothing) {
   EXPECT_EQ(error({"narrow", "q4_0", -1}), "layers is -1; 1 to 1024, or 0 for the shape's 2");
   EXPECT_EQ(error({"narrow", "q4_0", 1025}), "layers is 1025; 1 to 1024, or 0 for the shape's 2");
   EXPECT_FALSE(ReadFile(path).ok());
-  const auto missing = SynthFile("/nonexistent/x.gguf", {"narrow", "q4_0"}, {});
+  const auto missing = SynthFile("/proc/none/x.gguf", {"narrow", "q4_0"}, {});
   EXPECT_EQ(missing.status().kind(), ErrorKind::kIo);
   EXPECT_EQ(missing.status().message(),
-            "/nonexistent/x.gguf: cannot write: No such file or directory");
+            "/proc/none/x.gguf: cannot write: No such file or directory");
 }
 
 TEST(Synth, WhatDoesNotFitTheFileSystemIsRefused) {

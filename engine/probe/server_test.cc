@@ -224,8 +224,8 @@ TEST_F(Server, ScoreWritesTheLogitsOfTheWantedRows) {
   EXPECT_EQ(*bytes, std::string(reinterpret_cast<const char*>(logits.data()),
                                 logits.size() * sizeof(float)));
   EXPECT_EQ(answer["digest"], Sha256Hex(*bytes));
-  EXPECT_EQ(Error(R"({"id": 1, "request": "score", "tokens": [5], "out": "/nonexistent/x/y"})"),
-            "io | score | /nonexistent/x/y: cannot write: No such file or directory");
+  EXPECT_EQ(Error(R"({"id": 1, "request": "score", "tokens": [5], "out": "/proc/none/x/y"})"),
+            "io | score | /proc/none/x/y: cannot write: No such file or directory");
 }
 
 TEST_F(Server, BenchAnswersOneFigureARepetition) {
