@@ -61,9 +61,9 @@ std::vector<Case> Cases() {
   return cases;
 }
 
-class CudaExecuteGpu : public ::testing::TestWithParam<Case> {};
+class CudaForwardsGpu : public ::testing::TestWithParam<Case> {};
 
-TEST_P(CudaExecuteGpu, MatchesFloat64) {
+TEST_P(CudaForwardsGpu, MatchesFloat64) {
   const Case& param = GetParam();
   CudaModel model(param.spec, param.environment);
   ASSERT_TRUE(model.status.ok()) << model.status.message();
@@ -114,7 +114,7 @@ class Watcher : public NodeObserver {
   int not_finite = 0, fail_at = -1;
 };
 
-TEST_P(CudaExecuteGpu, FusedAndUnfusedStepsGiveTheSameBits) {
+TEST_P(CudaForwardsGpu, FusedAndUnfusedStepsGiveTheSameBits) {
   const Case& param = GetParam();
   CudaModel model(param.spec, param.environment);
   ASSERT_TRUE(model.status.ok()) << model.status.message();
@@ -133,7 +133,7 @@ TEST_P(CudaExecuteGpu, FusedAndUnfusedStepsGiveTheSameBits) {
 }
 
 // Rows that are wanted go through the tail in slices: what is asked for beside them moves no bit.
-TEST_P(CudaExecuteGpu, ATokensLogitsDoNotDependOnHowManyAreWanted) {
+TEST_P(CudaForwardsGpu, ATokensLogitsDoNotDependOnHowManyAreWanted) {
   CudaModel model(GetParam().spec, GetParam().environment);
   ASSERT_TRUE(model.status.ok()) << model.status.message();
   const std::vector<int32_t> tokens = RandomTokens(40, 13);
@@ -158,7 +158,7 @@ TEST_P(CudaExecuteGpu, ATokensLogitsDoNotDependOnHowManyAreWanted) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Types, CudaExecuteGpu, ::testing::ValuesIn(Cases()),
+INSTANTIATE_TEST_SUITE_P(Types, CudaForwardsGpu, ::testing::ValuesIn(Cases()),
                          [](const auto& info) { return info.param.name; });
 
 TEST(CudaExecuteGpu, ARowIsTheSameAloneAndAmongFew) {
