@@ -38,7 +38,8 @@ int64_t AttentionFewScratch(int64_t rows, int64_t heads, int64_t kv_heads, int64
                             int64_t length);
 
 // 1 to 15 rows (or any number, row by row), any even head_dim up to 256. `bucket` >= every position
-// + 1. Each row has the bits that it has alone in that bucket.
+// + 1. Each row has the bits that it has alone in that bucket. One launch for each 64 rows (fewer
+// where rows * kv_heads would exceed the counters in scratch: 16384).
 cudaError_t AttentionFew(const AttentionArgs& args, int64_t bucket, cudaStream_t stream);
 
 // Whether tensor cores serve this head_dim: 64 and 128. Where not, AttentionFew serves all rows.

@@ -11,7 +11,8 @@ bool IsAt16(const void* p) { return reinterpret_cast<uintptr_t>(p) % 16 == 0; }
 bool AreServed(const AttentionArgs& args, int64_t bucket) {
   if (args.heads < 1 || args.kv_heads < 1 || args.heads % args.kv_heads != 0) return false;
   if (args.head_dim < 2 || args.head_dim > 256 || args.head_dim % 2 != 0) return false;
-  if (args.rows < 0 || bucket < 1 || args.scratch == nullptr) return false;
+  if (args.rows < 0 || bucket < 1 || bucket >= INT32_MAX - 4096 || args.scratch == nullptr)
+    return false;
   if (args.y == nullptr && args.chunks == nullptr) return false;
   if (args.chunks != nullptr && args.head_dim % 32 != 0) return false;
   if (!IsAt16(args.y) || !IsAt16(args.scratch)) return false;
@@ -22,7 +23,8 @@ AttentionFewCall CallOf(const AttentionArgs& args, int64_t bucket) {
   const int64_t group = args.heads / args.kv_heads;
   AttentionFewCall call;
   call.args = args;
-  call.bucket = bucket;
+  call.bucket = static_cast<int>(bucket);
+  call.group = static_cast<int>(group);
   call.part = static_cast<int>(AttentionPartLength(bucket));
   call.parts = static_cast<int>(AttentionParts(bucket, bucket));
   call.head_blocks = static_cast<int>(AttentionHeadBlocks(group));

@@ -54,7 +54,7 @@ __global__ void __launch_bounds__(kFewThreads) AttentionFewAnyKernel(AttentionFe
     if (thread < dim) shared.q[thread] = q[thread];
     __syncthreads();
     float max = __uint_as_float(0xFF800000u), total = 0.0f, sum = 0.0f;
-    for (int64_t key0 = b.begin; key0 < b.end; key0 += kFewThreads) {
+    for (int key0 = b.begin; key0 < b.end; key0 += kFewThreads) {
       float score = __uint_as_float(0xFF800000u);
       if (key0 + thread < b.end) {
         const uint16_t* key = keys + (key0 + thread) * stride;
@@ -70,7 +70,7 @@ __global__ void __launch_bounds__(kFewThreads) AttentionFewAnyKernel(AttentionFe
       total = __fmaf_rn(total, old, OverBlock<true>(p, shared.warps[1]));
       max = most;
       sum = __fmul_rn(sum, old);
-      const int count = static_cast<int>(min(b.end - key0, static_cast<int64_t>(kFewThreads)));
+      const int count = min(b.end - key0, kFewThreads);
       if (thread < dim) {
         for (int i = 0; i < count; ++i) {
           sum = __fmaf_rn(shared.p[i], Half(values + (key0 + i) * stride + thread), sum);

@@ -69,16 +69,16 @@ __device__ __forceinline__ float SumOverLanes(float (&dot)[kBatch]) {
 
 // Loads the batch whose first key is `key0`; keys from b.end on are zeros, and are not read.
 template <typename Shape, int kDim, int kBatch>
-__device__ __forceinline__ void FewLoad(const uint16_t* from, int64_t stride, int64_t key0,
-                                        int64_t end, uint4 (&to)[kBatch]) {
+__device__ __forceinline__ void FewLoad(const uint16_t* from, int64_t stride, int key0, int end,
+                                        uint4 (&to)[kBatch]) {
   const int lane = static_cast<int>(threadIdx.x) % 32;
+  const int key = key0 + lane / Shape::kLanes;
+  const uint16_t* at = from + key * stride + lane % Shape::kLanes * 8;
 #pragma unroll
   for (int i = 0; i < kBatch; ++i) {
-    const int64_t key = key0 + i * Shape::kBeside + lane / Shape::kLanes;
     to[i] = make_uint4(0, 0, 0, 0);
-    if (key < end) {
-      to[i] = __ldg(reinterpret_cast<const uint4*>(from + key * stride + lane % Shape::kLanes * 8));
-    }
+    if (key + i * Shape::kBeside < end) to[i] = __ldg(reinterpret_cast<const uint4*>(at));
+    at += Shape::kBeside * stride;
   }
 }
 
@@ -108,18 +108,26 @@ __device__ __forceinline__ void FewScores(const FewShared<kDim, kHeads>& shared,
   }
 }
 
-// Scores to p, the state brought to the new maxima.
+// Scores to p, the state brought to the new maxima. The heads side by side: each is a chain of
+// shuffles.
 template <int kHeads>
 __device__ __forceinline__ void FewWeights(float (&p)[kHeads], FewState<kHeads>& state) {
+  float most[kHeads];
+#pragma unroll
+  for (int g = 0; g < kHeads; ++g) most[g] = fmaxf(state.max[g], p[g]);
+#pragma unroll
+  for (int o = 16; o > 0; o /= 2) {
+#pragma unroll
+    for (int g = 0; g < kHeads; ++g) {
+      most[g] = fmaxf(most[g], __shfl_xor_sync(~0u, most[g], o));
+    }
+  }
 #pragma unroll
   for (int g = 0; g < kHeads; ++g) {
-    float most = fmaxf(state.max[g], p[g]);
-#pragma unroll
-    for (int o = 16; o > 0; o /= 2) most = fmaxf(most, __shfl_xor_sync(~0u, most, o));
-    const float origin = FewOrigin(most);
+    const float origin = FewOrigin(most[g]);
     const float old = Exp2Approx(__fsub_rn(state.max[g], origin));
     p[g] = Exp2Approx(__fsub_rn(p[g], origin));
-    state.max[g] = most;
+    state.max[g] = most[g];
     state.total[g] = __fmaf_rn(state.total[g], old, p[g]);
 #pragma unroll
     for (int e = 0; e < 8; ++e) state.sums[g][e] = __fmul_rn(state.sums[g][e], old);
@@ -150,19 +158,23 @@ __device__ __forceinline__ void FewValues(const uint4 (&loaded)[kBatch], int lef
 template <typename Shape, int kDim, int kHeads>
 __device__ __forceinline__ void FewKeep(const FewState<kHeads>& state,
                                         FewShared<kDim, kHeads>& shared) {
-  const int lane = static_cast<int>(threadIdx.x) % 32;
-  const int warp = static_cast<int>(threadIdx.x) / 32;
+  const int lane = static_cast<int>(threadIdx.x) % 32, warp = WarpIndex();
   const int lane_of_key = lane % Shape::kLanes;
+  float total[kHeads];
 #pragma unroll
   for (int g = 0; g < kHeads; ++g) {
     // Lanes that share a key hold its p all: one of them counts.
-    float total = lane_of_key % Shape::kSpread == 0 ? state.total[g] : 0.0f;
+    total[g] = lane_of_key % Shape::kSpread == 0 ? state.total[g] : 0.0f;
+  }
 #pragma unroll
-    for (int o = 16; o > 0; o /= 2) total = __fadd_rn(total, __shfl_xor_sync(~0u, total, o));
-    if (lane == 0) {
-      shared.max[warp][g] = state.max[g];
-      shared.total[warp][g] = total;
+  for (int o = 16; o > 0; o /= 2) {
+#pragma unroll
+    for (int g = 0; g < kHeads; ++g) {
+      total[g] = __fadd_rn(total[g], __shfl_xor_sync(~0u, total[g], o));
     }
+  }
+#pragma unroll
+  for (int g = 0; g < kHeads; ++g) {
     float sums[8];
 #pragma unroll
     for (int e = 0; e < 8; ++e) {
@@ -171,6 +183,10 @@ __device__ __forceinline__ void FewKeep(const FewState<kHeads>& state,
       for (int o = 16; o >= Shape::kLanes; o /= 2) {
         sums[e] = __fadd_rn(sums[e], __shfl_xor_sync(~0u, sums[e], o));
       }
+    }
+    if (lane == 0) {
+      shared.max[warp][g] = state.max[g];
+      shared.total[warp][g] = total[g];
     }
     if (lane < Shape::kLanes) {
       float* to = &shared.sums[warp][g][lane * 8];
@@ -210,10 +226,10 @@ __global__ void __launch_bounds__(kFewThreads) AttentionFewKernel(AttentionFewCa
   const FewBlock b = FewBlockOf(call);
   if (b.begin >= b.end) return;  // behind the row: nothing waits for it
   const AttentionArgs& args = call.args;
-  const int lane = static_cast<int>(threadIdx.x) % 32, warp = static_cast<int>(threadIdx.x) / 32;
+  const int lane = static_cast<int>(threadIdx.x) % 32, warp = WarpIndex();
   const int64_t stride = args.kv_heads * kDim;
   constexpr int kWarpKeys = Shape::kSweep / kFewWarps;
-  int64_t key0 = b.begin + warp * kWarpKeys;
+  int key0 = b.begin + warp * kWarpKeys;
   uint4 keys[kBatch], values[kBatch];
   FewLoad<Shape, kDim>(args.keys + b.kv_head * kDim, stride, key0, b.end, keys);
   FewLoad<Shape, kDim>(args.values + b.kv_head * kDim, stride, key0, b.end, values);
@@ -237,8 +253,7 @@ __global__ void __launch_bounds__(kFewThreads) AttentionFewKernel(AttentionFewCa
   while (key0 < b.end) {
     float p[kHeads];
     FewScores<Shape, kDim, kHeads>(shared, keys, key0 + mine < b.end, p);
-    const int left = static_cast<int>(min(b.end - key0, static_cast<int64_t>(kWarpKeys)));
-    const int64_t next = key0 + Shape::kSweep;
+    const int left = b.end - key0, next = key0 + Shape::kSweep;
     FewLoad<Shape, kDim>(args.keys + b.kv_head * kDim, stride, next, b.end, keys);
     FewWeights(p, state);
     FewValues<Shape>(values, left, p, state);

@@ -66,4 +66,21 @@ __device__ __forceinline__ float Exp2Approx(float x) {
   return y;
 }
 
+// Adds 1; what this block wrote before (its other threads' writes too, if a barrier stands between)
+// is visible to who sees the sum, and what those wrote who added before to this block behind its
+// next barrier.
+__device__ __forceinline__ unsigned AddAndMeet(unsigned* counter) {
+  unsigned before;
+  asm volatile("atom.acq_rel.gpu.global.add.u32 %0, [%1], 1;\n"
+               : "=r"(before)
+               : "l"(counter)
+               : "memory");
+  return before;
+}
+
+// The warp's number as a value that the compiler knows to be the same in its lanes.
+__device__ __forceinline__ int WarpIndex() {
+  return __shfl_sync(0xFFFFFFFFu, static_cast<int>(threadIdx.x) / 32, 0);
+}
+
 }  // namespace fg::cuda
