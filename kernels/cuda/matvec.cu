@@ -4,6 +4,7 @@
 
 #include "kernels/cuda/matvec_launch.cuh"
 #include "kernels/cuda/matvec_order.h"
+#include "kernels/cuda/matvec_share.h"
 
 namespace fg::cuda {
 namespace matvec {
@@ -25,15 +26,12 @@ const DeviceFacts& Facts() {
   return facts;
 }
 
-int64_t ShareOutBlocks(int tile_rows, Launch* launch) {
+int64_t ShareOutBlocks(int tile_rows, int blocks_on_each, Launch* launch) {
   int64_t tiles = 0;
   for (int i = 0; i < launch->count; ++i) {
     tiles += (launch->weight[i].out + tile_rows - 1) / tile_rows;
   }
-  // A block that does several tiles stages the activations once for all of them; but there must be
-  // blocks enough to even out the multiprocessors' ends: two on each at a time, four times over.
-  const int64_t fair = tiles / std::max(1, Facts().multiprocessors * 2 * 4);
-  launch->tiles = static_cast<int>(std::clamp<int64_t>(fair, 1, kMostTiles));
+  launch->tiles = TilesOfBlock(tiles, std::max(1, Facts().multiprocessors * blocks_on_each));
   const int block_rows = tile_rows * launch->tiles;
   int64_t blocks = 0;
   for (int i = 0; i < launch->count; ++i) {

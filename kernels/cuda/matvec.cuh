@@ -17,6 +17,7 @@
 namespace fg::cuda::matvec {
 
 constexpr unsigned kAllLanes = 0xFFFFFFFFu;
+constexpr int kBlocksOfMany = 2;  // on a multiprocessor, in the form for several rows
 constexpr int kTileRows = kThreads / kMatvecLanes;  // outputs that a block has in hand at a time
 
 // Staged activations: for each step, for each row, the 16 slots' low halves, their high halves and
@@ -261,7 +262,7 @@ __device__ inline int WeightOfBlock(const Launch& launch, int block) {
 }
 
 template <class Q, int kRows>
-__global__ void __launch_bounds__(kThreads, kRows == 1 ? Q::kBlocks : 2)
+__global__ void __launch_bounds__(kThreads, kRows == 1 ? Q::kBlocks : kBlocksOfMany)
     MatvecKernel(const __grid_constant__ Launch launch) {
   extern __shared__ __align__(16) uint8_t shared[];
   LetNextLaunchStart();
@@ -283,7 +284,7 @@ __device__ inline void WriteGateUp(const Launch& launch, int64_t first_out, int 
 }
 
 template <class Q, int kRows>
-__global__ void __launch_bounds__(kThreads, kRows == 1 ? Q::kBlocks : 2)
+__global__ void __launch_bounds__(kThreads, kRows == 1 ? Q::kBlocks : kBlocksOfMany)
     GateUpKernel(const __grid_constant__ Launch launch) {
   extern __shared__ __align__(16) uint8_t shared[];
   __shared__ float sums[2][kRows][kGateUpOutputs];
@@ -355,7 +356,8 @@ cudaError_t StartQuantized(Launch launch, bool gate_up, cudaStream_t stream) {
   }
   static const Prepared one = Prepare(MatvecKernel<Q, 1>);
   static const Prepared many = Prepare(MatvecKernel<Q, kManyRows>);
-  const int64_t blocks = ShareOutBlocks(kTileRows, &launch);
+  const int64_t blocks =
+      ShareOutBlocks(kTileRows, launch.rows == 1 ? Q::kBlocks : kBlocksOfMany, &launch);
   return StartEither(MatvecKernel<Q, 1>, one, MatvecKernel<Q, kManyRows>, many, blocks, &launch,
                      stream);
 }

@@ -11,7 +11,8 @@
 namespace fg::cuda::matvec {
 namespace {
 
-constexpr int kInFlight = 4;  // groups that a lane loads before it uses the first
+constexpr int kBlocksOnEach = 4;  // multiprocessor, by its registers: 48 to 66 a thread
+constexpr int kInFlight = 4;      // groups that a lane loads before it uses the first
 
 template <TensorType kType>
 __device__ float ValueOf(uint32_t bits) {
@@ -187,7 +188,7 @@ cudaError_t StartForm(Launch launch, bool gate_up, cudaStream_t stream) {
                  launch, stream);
   }
   static const Prepared prepared = Prepare(FloatMatvecKernel<kType, kRows, kWhole>);
-  const int64_t blocks = ShareOutBlocks(kWarps, &launch);
+  const int64_t blocks = ShareOutBlocks(kWarps, kBlocksOnEach, &launch);
   return Start(FloatMatvecKernel<kType, kRows, kWhole>, prepared, blocks * launch.groups, 0, launch,
                stream);
 }

@@ -12,8 +12,7 @@ namespace fg::cuda::matvec {
 constexpr int kMostWeights = 3;
 constexpr int kWarps = 8;
 constexpr int kThreads = 32 * kWarps;
-constexpr int kManyRows = 4;  // rows that the form for several rows takes at a time
-constexpr int kMostTiles = 4;
+constexpr int kManyRows = 4;        // rows that the form for several rows takes at a time
 constexpr int kGateUpOutputs = 32;  // of a block: one chunk
 
 struct Weight {
@@ -105,8 +104,8 @@ cudaError_t Start(Kernel* kernel, const Prepared& prepared, int64_t blocks, size
 }
 
 // Numbers the launch's blocks for tiles of `tile_rows` outputs: sets tiles and each first_block.
-// The number of blocks of one group of rows.
-int64_t ShareOutBlocks(int tile_rows, Launch* launch);
+// A multiprocessor holds `blocks_on_each`. The number of blocks of one group of rows.
+int64_t ShareOutBlocks(int tile_rows, int blocks_on_each, Launch* launch);
 
 // One per kernel file. The launch's weights are valid, groups and tiles not yet set.
 cudaError_t StartQ4_0(Launch launch, bool gate_up, cudaStream_t stream);

@@ -24,7 +24,7 @@ __global__ void __launch_bounds__(kThreads, Q4K::kBlocks)
 cudaError_t StartQ4_KWithQ6_K(Launch launch, cudaStream_t stream) {
   static const Prepared one = Prepare(MixedKernel<1>);
   static const Prepared many = Prepare(MixedKernel<kManyRows>);
-  const int64_t blocks = ShareOutBlocks(kTileRows, &launch);
+  const int64_t blocks = ShareOutBlocks(kTileRows, Q4K::kBlocks, &launch);
   return StartEither(MixedKernel<1>, one, MixedKernel<kManyRows>, many, blocks, &launch, stream);
 }
 
