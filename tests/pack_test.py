@@ -111,6 +111,12 @@ class Pack(unittest.TestCase):
         self.assertIn("render it where the project is\n", done.stderr)
         self.assertEqual(programs.run("/usr/bin/python3", "reports/render.py", self.here / "second").returncode, 0)
 
+    @unittest.skipIf(shutil.which("nvidia-smi"), "this machine may have a GPU, and all of its tests would run")
+    def test_the_check_of_a_gpu_wants_one(self):
+        done = programs.run(self.pack / "scripts" / "gpu-check", cwd=self.pack)
+        self.assertEqual(done.returncode, 4)
+        self.assertIn("gpu-check: no GPU to check: ", done.stderr)
+
     def test_the_doctor_knows_a_pack(self):
         done = self.flipgate("doctor", "--json")
         found = {f["name"]: f for f in json.loads(done.stdout)["findings"]}
