@@ -4,7 +4,14 @@
 // row (ActivationChunk). The chunks of K are shared out to lanes by a rule that depends on K and
 // the type alone, each lane keeps the contract's acc over its chunks in ascending order, and the
 // lanes' accs are added in a fixed tree (stated in the file of the type). f16, bf16 and f32 weights
-// take the f32 activations unrounded, by fma over lanes and the same tree.
+// take the f32 activations unrounded, by fma over lanes and the same tree. The rule, for all types:
+// matvec_order.h.
+//
+// On compute capability 9.0 a launch may begin while the one before it on the stream ends
+// (programmatic dependent launch, captured into graphs too): until that one has ended, it does
+// nothing but prefetch weights to L2. cudaErrorInvalidValue for arguments that no kernel serves,
+// and for a quantized row that does not fit shared memory (40 bytes each 32 values: K above 184,000
+// with 227 KB a block).
 #pragma once
 
 #include <cuda_runtime_api.h>
