@@ -51,8 +51,10 @@ enum class AttentionForm {
 };
 // Whether the current device and this build have the form.
 bool AttentionManyHas(AttentionForm form);
+// wgmma where it is there, else mma.
+AttentionForm AttentionManyBest();
 // 16 rows or more (any number is right).
 cudaError_t AttentionMany(const AttentionArgs& args, cudaStream_t stream,
-                          AttentionForm form = AttentionForm::kMma);
+                          AttentionForm form = AttentionManyBest());
 
 }  // namespace fg::cuda

@@ -20,6 +20,10 @@ bool AttentionManyServes(int64_t head_dim) { return head_dim == 64 || head_dim =
 
 bool AttentionManyHas(AttentionForm form) { return form == AttentionForm::kMma || HasManyWgmma(); }
 
+AttentionForm AttentionManyBest() {
+  return HasManyWgmma() ? AttentionForm::kWgmma : AttentionForm::kMma;
+}
+
 cudaError_t AttentionMany(const AttentionArgs& args, cudaStream_t stream, AttentionForm form) {
   if (!AreServed(args)) return cudaErrorInvalidValue;
   if (args.rows == 0) return cudaSuccess;

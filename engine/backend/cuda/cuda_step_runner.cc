@@ -146,9 +146,15 @@ Status StepRunner::RunGemm(const CudaPlan& plan, const CudaStep& step) {
   const LaunchWork work = {
       .operations = 2 * rows * k * out,
       .bytes = (rows + out) * k * (step.f32 ? kF32 : kF16) + rows * out * kF32};
-  return Start(step.kernel, work, [&] {
-    return context_.cublaslt().Run(shape, x, w, At<float>(plan, step.out[0]), stream());
-  });
+  float* y = At<float>(plan, step.out[0]);
+  if (context_.sync_launch()) {
+    // A checker of initialized memory (compute-sanitizer's initcheck) does not see cuBLASLt's bulk
+    // stores, and would take every reader of y for one of memory that nobody wrote.
+    const size_t bytes = static_cast<size_t>(step.rows * step.columns) * sizeof(float);
+    FG_RETURN_IF_ERROR(Check(cudaMemsetAsync(y, 0, bytes, stream()), "a GEMM's output"));
+  }
+  return Start(step.kernel, work,
+               [&] { return context_.cublaslt().Run(shape, x, w, y, stream()); });
 }
 
 Status StepRunner::RunMatvec(const CudaPlan& plan, const CudaStep& step) {
@@ -253,6 +259,10 @@ Status StepRunner::RunAttention(const CudaPlan& plan, const CudaStep& step) {
   args.y = At<float>(plan, step.out[0]);
   args.chunks = At<ActivationChunk>(plan, step.chunks);
   args.scratch = places_.attention_scratch;
+  if (step.many) {
+    Count("attention.many",
+          cuda::AttentionManyBest() == cuda::AttentionForm::kWgmma ? "wgmma" : "mma");
+  }
   LaunchWork work;
   if (context_.timing()) {
     const double last = static_cast<double>(positions_[step.rows - 1]) + 1;
