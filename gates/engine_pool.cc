@@ -96,6 +96,26 @@ fg::Result<ResidentEngine*> EnginePool::Occupy(const EngineKey& key, fg::Deadlin
   }
 }
 
+fg::Result<EngineCommand> EnginePool::CommandOf(const std::string& arm) const {
+  for (const EngineCommand& command : commands_) {
+    if (command.arm == arm) return command;
+  }
+  return fg::Status(fg::ErrorKind::kInternal, "no command for arm '" + arm + "'");
+}
+
+std::vector<std::string> EnginePool::EnvironmentOf(const EngineKey& key) const {
+  std::vector<std::string> environment = passed_;
+  for (const auto& [name, value] : key.variables) environment.push_back(name + "=" + value);
+  return environment;
+}
+
+fg::Result<std::unique_ptr<EngineClient>> EnginePool::StartUnder(
+    const std::vector<std::string>& prefix, const EngineKey& key) const {
+  FG_ASSIGN_OR_RETURN(EngineCommand command, CommandOf(key.arm));
+  command.command.insert(command.command.begin(), prefix.begin(), prefix.end());
+  return EngineClient::Start(command, EnvironmentOf(key));
+}
+
 fg::Status EnginePool::Bring(ResidentEngine* engine, fg::Deadline deadline, Asked* failure) {
   const auto ask = [&](const fg::Json& request, fg::Json* answer) {
     Asked asked = engine->client->Ask(request, deadline);
@@ -107,15 +127,8 @@ fg::Status EnginePool::Bring(ResidentEngine* engine, fg::Deadline deadline, Aske
     return fg::Status::Ok();
   };
   if (engine->client) return ask({{"request", "reset"}}, nullptr);
-  const auto command =
-      std::find_if(commands_.begin(), commands_.end(),
-                   [&](const EngineCommand& c) { return c.arm == engine->key.arm; });
-  if (command == commands_.end()) {
-    return fg::Status(fg::ErrorKind::kInternal, "no command for arm '" + engine->key.arm + "'");
-  }
-  std::vector<std::string> environment = passed_;
-  for (const auto& [name, value] : engine->key.variables) environment.push_back(name + "=" + value);
-  FG_ASSIGN_OR_RETURN(engine->client, EngineClient::Start(*command, environment));
+  FG_ASSIGN_OR_RETURN(const EngineCommand command, CommandOf(engine->key.arm));
+  FG_ASSIGN_OR_RETURN(engine->client, EngineClient::Start(command, EnvironmentOf(engine->key)));
   FG_RETURN_IF_ERROR(ask({{"request", "hello"}}, &engine->hello));
   FG_RETURN_IF_ERROR(ask({{"request", "memory"}}, &engine->memory_before));
   if (engine->key.model.empty()) return fg::Status::Ok();

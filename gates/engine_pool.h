@@ -66,6 +66,11 @@ class EnginePool {
     return Lease(key, deadline, true, failure);
   }
 
+  // A process of the key's arm and variables that the pool does not keep: `prefix` before the arm's
+  // command (a tool that runs it), nothing asked of it yet. The key's model is not loaded.
+  fg::Result<std::unique_ptr<EngineClient>> StartUnder(const std::vector<std::string>& prefix,
+                                                       const EngineKey& key) const;
+
   size_t started() const;  // processes started so far
 
  private:
@@ -76,6 +81,8 @@ class EnginePool {
   fg::Result<ResidentEngine*> Occupy(const EngineKey& key, fg::Deadline deadline, bool fresh);
   bool EvictOneLocked();
   fg::Status Bring(ResidentEngine* engine, fg::Deadline deadline, Asked* failure);
+  fg::Result<EngineCommand> CommandOf(const std::string& arm) const;
+  std::vector<std::string> EnvironmentOf(const EngineKey& key) const;
   void Discard(ResidentEngine* engine);
 
   const std::vector<EngineCommand> commands_;

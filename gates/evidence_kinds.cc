@@ -2,6 +2,7 @@
 #include "gates/evidence.h"
 #include "gates/evidence_backstop.h"
 #include "gates/evidence_decode_neutral.h"
+#include "gates/evidence_determinism.h"
 #include "gates/evidence_greedy_contrast.h"
 #include "gates/evidence_lattice.h"
 #include "gates/evidence_liveness.h"
@@ -12,6 +13,7 @@
 #include "gates/evidence_quality.h"
 #include "gates/evidence_readers.h"
 #include "gates/evidence_reuse_neutral.h"
+#include "gates/evidence_sanitizer.h"
 
 namespace flipgate {
 
@@ -59,6 +61,14 @@ const std::vector<EvidenceKind>& AllEvidenceKinds() {
        "relations that follow from the model's tensors, and the system's own figures",
        "a predicate as it is; a claim that no longer holds is a matter of configuration",
        &RunMemoryTwoWay},
+      {"determinism", "does the same question always get the same answer?",
+       "a result that depends on who arrived first, on the number of threads or on what ran before",
+       "the float64 oracle's greedy tokens, where the model has pins", "a predicate as it is",
+       &RunDeterminism},
+      {"sanitizer", "does a kernel touch what is not its own?",
+       "a read or write beyond an array, a read of what nobody wrote, a race between threads",
+       "the tool that watches the engine and knows nothing of it", "a predicate as it is",
+       &RunSanitizer},
   };
   return kKinds;
 }

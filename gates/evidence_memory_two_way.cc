@@ -19,6 +19,10 @@ struct Side {
   std::string name;
   std::map<std::string, int64_t> now, peak;  // per category
   int64_t booked_anonymous = 0, system_anonymous = 0, peak_total = 0, peak_resident = 0;
+  // Of a device with memory of its own: all that is booked, and what its driver says came on top
+  // since before the load.
+  bool device = false;
+  int64_t booked = 0, device_used = 0;
   FormulaValues values;
   int64_t tokens = 0;
 };
@@ -35,7 +39,13 @@ Side ReadSide(const std::string& name, const Json& before, const Json& after) {
     side.now[category] = entry.value("now", int64_t{0});
     side.peak[category] = entry.value("peak", int64_t{0});
     side.peak_total += side.peak[category];
+    side.booked += side.now[category];
     if (!entry.value("file_backed", false)) side.booked_anonymous += side.now[category];
+  }
+  if (after.contains("device")) {
+    side.device = true;
+    side.device_used = after["device"].value("used", int64_t{0}) -
+                       after["device"].value("used_before", int64_t{0});
   }
   side.system_anonymous = SystemAnonymous(after) - SystemAnonymous(before);
   side.peak_resident = after.value("system", Json::object()).value("peak_resident", int64_t{0});
@@ -64,8 +74,22 @@ fg::Result<Side> Measure(RunContext& context, const std::string& name, const Var
   return side;
 }
 
+// The same on a device: its book is of the device's bytes, and the process's own are the driver's
+// matter.
+std::optional<std::string> UnbookedOnDevice(const Side& side, double share, double slack_bytes) {
+  const double difference = static_cast<double>(side.device_used - side.booked);
+  const double allowed = share * static_cast<double>(side.booked) + slack_bytes;
+  if (side.booked > 0 && std::abs(difference) <= allowed) return std::nullopt;
+  return fmt::format(
+      "{}: the device's driver reports {:.2f} MiB more in use than before load, the ledger books "
+      "{:.2f} MiB; they may differ by {:.2f} MiB",
+      side.name, static_cast<double>(side.device_used) / kMiB,
+      static_cast<double>(side.booked) / kMiB, allowed / kMiB);
+}
+
 // The ledger against the system: what is touched must be booked, and what is booked must be there.
 std::optional<std::string> Unbooked(const Side& side, double share, double slack_bytes) {
+  if (side.device) return UnbookedOnDevice(side, share, slack_bytes);
   const double difference = static_cast<double>(side.system_anonymous - side.booked_anonymous);
   const double allowed = share * static_cast<double>(side.booked_anonymous) + slack_bytes;
   if (side.booked_anonymous > 0 && std::abs(difference) <= allowed) return std::nullopt;
@@ -112,15 +136,16 @@ fg::Result<std::optional<std::string>> BrokenRelation(const Side& side,
   return std::optional<std::string>();
 }
 
-// A gate that declares no relation builds nothing: every category is the same both ways.
-std::optional<std::string> Differs(const Side& on, const Side& off, Relations* relations) {
+// What declares no relation builds nothing: every category is the same both ways.
+std::optional<std::string> Differs(const Side& on, const Side& off, const std::string& with,
+                                   const std::string& without, const std::string& why,
+                                   Relations* relations) {
   for (const auto& [category, bytes] : on.now) {
     const auto other = off.now.find(category);
-    relations->Row(off, category, "as with the gate on", bytes, other);
+    relations->Row(off, category, "as with " + with, bytes, other);
     if (other == off.now.end() || other->second != bytes) {
-      return fmt::format(
-          "{} holds {} bytes with the gate on and {} with it off, but the gate declares no memory",
-          category, bytes, other == off.now.end() ? 0 : other->second);
+      return fmt::format("{} holds {} bytes with {} and {} with {}, but {}", category, bytes, with,
+                         other == off.now.end() ? 0 : other->second, without, why);
     }
     ++relations->checked;
   }
@@ -161,12 +186,18 @@ Json BudgetJson(const GateBudget& budget, const Side& on, const Side& off) {
 }
 
 Json SideJson(const Side& side) {
-  return {{"now", side.now},
-          {"peak", side.peak},
-          {"booked_anonymous", side.booked_anonymous},
-          {"system_anonymous", side.system_anonymous},
-          {"peak_total", side.peak_total},
-          {"peak_resident", side.peak_resident}};
+  Json json = {{"now", side.now},
+               {"peak", side.peak},
+               {"booked_anonymous", side.booked_anonymous},
+               {"system_anonymous", side.system_anonymous},
+               {"peak_total", side.peak_total},
+               {"peak_resident", side.peak_resident}};
+  if (side.device) {
+    json["device"] = {{"booked", side.booked},
+                      {"used_since_before_load", side.device_used},
+                      {"difference", side.device_used - side.booked}};
+  }
+  return json;
 }
 
 // What one category must hold by default: what the gates without needs declare for off, and for
@@ -177,6 +208,7 @@ fg::Result<std::map<std::string, int64_t>> DefaultBytes(const RunContext& contex
                                                         bool promoted) {
   std::map<std::string, int64_t> bytes;
   for (const GateSpec& gate : context.matrix().gates()) {
+    if (!context.matrix().GateInScope(gate.name, context.hardware_class())) continue;
     const bool base = gate.needs.empty(), on = promoted && context.IsPromoted(gate.name);
     for (const auto* rules : {&gate.memory_off, &gate.memory_on}) {
       const bool is_on = rules == &gate.memory_on;
@@ -212,12 +244,19 @@ fg::Result<std::optional<std::string>> DefaultFault(const RunContext& context, c
 fg::Result<std::optional<std::string>> RelationFault(const RunContext& context, const Side& with,
                                                      const Side& without, Relations* relations) {
   const GateSpec* gate = context.gate();
+  if (gate == nullptr && context.matrix().Rows(context.hardware_class()).size() == 1) {
+    return Differs(with, without, "nothing set", "all gates off", "no gate is built on this class",
+                   relations);
+  }
   if (gate == nullptr) {
     FG_ASSIGN_OR_RETURN(auto fault, DefaultFault(context, with, true, relations));
     if (fault) return fault;
     return DefaultFault(context, without, false, relations);
   }
-  if (gate->memory_on.empty()) return Differs(with, without, relations);
+  if (gate->memory_on.empty()) {
+    return Differs(with, without, "the gate on", "it off", "the gate declares no memory",
+                   relations);
+  }
   FG_ASSIGN_OR_RETURN(auto fault, BrokenRelation(with, gate->memory_on, relations));
   if (fault) return fault;
   return BrokenRelation(without, gate->memory_off, relations);

@@ -7,7 +7,9 @@
 #include <set>
 
 #include "base/file.h"
+#include "gates/arm_run.h"
 #include "gates/blind_spots.h"
+#include "gates/cross_backend.h"
 #include "gates/label_rules.h"
 #include "gates/logits.h"
 #include "gates/model_pins.h"
@@ -20,14 +22,18 @@ namespace {
 using fg::Json;
 
 struct Tally {
-  int64_t ops = 0, planes = 0, values = 0, noise = 0, rounding = 0, bug = 0;  // operations
+  int64_t ops = 0, planes = 0, values = 0, different = 0, noise = 0, rounding = 0,
+          bug = 0;  // operations
   double op_worst = 0;
   int64_t logits = 0, tokens = 0, free = 0;  // models
   double logit_worst = 0, tolerance = 0;     // largest deviation, and what rounding explains
   std::string path;                          // whose tolerance: "int8", "f16"
   std::set<std::string> labels;
-  std::map<std::string, int64_t> op_labels;  // labels that the operations reached
-  std::map<std::string, OpVerdict> by_op;    // deviations by operation and kernel
+  std::map<std::string, int64_t> op_labels;    // labels that the operations reached
+  std::map<std::string, OpVerdict> by_op;      // deviations by operation and kernel
+  std::map<std::string, int64_t> unsupported;  // operations that the device refuses
+  OpLimit limit;
+  double f16_share = 0;  // of attention on rounded inputs, where the class has such a kernel
   std::optional<std::string> fault;
   std::string fault_class;  // "op", "logits"
 };
@@ -90,6 +96,7 @@ void Book(const OpCase& pinned, const std::string& measured, const std::string& 
   of_op.bug += verdict.bug;
   of_op.worst = std::max(of_op.worst, verdict.worst);
   tally->values += verdict.values;
+  tally->different += verdict.different;
   tally->noise += verdict.noise;
   tally->rounding += verdict.rounding;
   tally->bug += verdict.bug;
@@ -100,11 +107,28 @@ void Book(const OpCase& pinned, const std::string& measured, const std::string& 
   tally->fault_class = "op";
 }
 
+// Attention of many rows on a device takes queries and shares rounded to f16, which the pinned
+// bound of an operation in f32 does not know.
+bool RoundsInputs(const Json& answer) {
+  const Json labels = answer.value("labels", Json::array());
+  return std::any_of(labels.begin(), labels.end(), [](const Json& entry) {
+    return entry.value("label", "") == "attention.many";
+  });
+}
+
 fg::Status RunCase(RunContext& context, CellEngine& engine, const OpPins& pins,
                    const OpCase& pinned, Tally* tally) {
   const std::string out = context.scratch() + "/op";
   FG_RETURN_IF_ERROR(fg::MakeFolders(out));
-  FG_ASSIGN_OR_RETURN(const Json answer, engine.Ask(OpRequest(pins, pinned, out)));
+  FG_ASSIGN_OR_RETURN(const Asked asked, engine.AskAny(OpRequest(pins, pinned, out)));
+  if (asked.state == AskState::kRefusal) {
+    // What a device does not have is no evidence for it, and none against it; bits are owed by all.
+    if (tally->limit.bitwise || asked.error_kind != "refused")
+      return context.Stop(Arm::kHead, asked);
+    ++tally->unsupported[pinned.op];
+    return fg::Status::Ok();
+  }
+  const Json& answer = asked.answer;
   const Json outputs = answer.value("outputs", Json::object());
   const auto wanted = WantedOutputs(pinned, answer, tally);
   ++tally->ops;
@@ -117,7 +141,9 @@ fg::Status RunCase(RunContext& context, CellEngine& engine, const OpPins& pins,
     }
     const Json described = outputs.value(output, Json::object());
     FG_ASSIGN_OR_RETURN(const std::string got, fg::ReadFile(described.value("file", "")));
-    FG_ASSIGN_OR_RETURN(const OpVerdict verdict, JudgeOp(pins, pinned, key, got));
+    OpLimit limit = tally->limit;
+    if (RoundsInputs(answer)) limit.share = tally->f16_share;
+    FG_ASSIGN_OR_RETURN(const OpVerdict verdict, JudgeOp(pins, pinned, key, got, limit));
     Book(pinned, Measured(pinned, answer), key, verdict, tally);
   }
   if (!wanted.empty()) return fg::Status::Ok();
@@ -225,12 +251,27 @@ fg::Result<CellResult> Check(RunContext& context, const CellId& cell) {
   const GateSpec* gate = context.gate();
   const Variables variables = gate != nullptr ? context.OptInUnshadowed(*gate) : Variables{};
   Tally tally;
+  const auto& agreement = context.spec().agreement;
+  if (const Tolerance* named = context.matrix().FindTolerance(agreement.at("ops")))
+    tally.limit = {.bitwise = false, .factor = named->value};
+  const auto layers = agreement.find("layers");
+  if (!tally.limit.bitwise && layers != agreement.end())
+    tally.f16_share = context.matrix().FindTolerance(layers->second)->value;
   FG_RETURN_IF_ERROR(CheckOps(context, variables, &tally));
   if (!tally.fault) {
     tally.fault = Unreached(gate, tally);
     tally.fault_class = "label";
   }
   FG_RETURN_IF_ERROR(CheckLogits(context, variables, cell.model, &tally));
+  CrossBackend cross;
+  if (layers != agreement.end()) {
+    FG_ASSIGN_OR_RETURN(cross, HoldAgainstReference(context, variables));
+    tally.labels.insert(cross.labels.begin(), cross.labels.end());
+    if (!tally.fault && cross.fault) {
+      tally.fault = cross.fault;
+      tally.fault_class = "cross_backend";
+    }
+  }
   CellResult result;
   if (tally.fault) {
     result = CellResult::Fail(tally.fault_class, *tally.fault);
@@ -240,8 +281,9 @@ fg::Result<CellResult> Check(RunContext& context, const CellId& cell) {
   } else {
     result.outcome = Outcome::kPass;
   }
-  result.agreement = fmt::format("{} (ops), {} (logits)", context.spec().agreement.at("ops"),
-                                 context.spec().agreement.at("logits"));
+  result.agreement =
+      fmt::format("{} (ops), {} (logits)", agreement.at("ops"), agreement.at("logits"));
+  if (layers != agreement.end()) result.agreement += ", " + layers->second + " (layers)";
   result.labels.assign(tally.labels.begin(), tally.labels.end());
   result.figures = {{"ops", tally.ops},
                     {"planes", tally.planes},
@@ -259,6 +301,11 @@ fg::Result<CellResult> Check(RunContext& context, const CellId& cell) {
                     {"tokens_compared", tally.tokens},
                     {"free_steps", tally.free},
                     {"op_labels", tally.op_labels}};
+  if (!tally.limit.bitwise) {
+    result.figures["different_bits"] = tally.different;
+    result.figures["unsupported_ops"] = tally.unsupported;
+  }
+  if (layers != agreement.end()) result.figures["against_reference"] = cross.figures;
   return result;
 }
 

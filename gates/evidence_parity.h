@@ -7,7 +7,9 @@
 // and mode 2 leaves its f32 buffer as it was. Logits of whole prompts, teacher-forced along the
 // float64 oracle's tokens in one forward of 16 rows or more, are held within the pinned tolerance,
 // the top token equal wherever the oracle's margin exceeds it. Both oracles are independent of the
-// engine (docs/oracle.md). Faults: nibbles_swapped, min_dropped, raw_tail_skipped,
+// engine (docs/oracle.md). On a class whose sums have orders of their own the operations are held
+// against float64 alone, within a named tolerance, and every layer against the same engine on
+// another class. Faults: nibbles_swapped, min_dropped, raw_tail_skipped,
 // coarse_activations, nan_logits, chunk_off_plane, q6k_scales_swapped, scales_rounded,
 // tail_rows_dirty, skip_write_writes. Bisect: a predicate as it is.
 #pragma once

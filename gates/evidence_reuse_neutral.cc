@@ -6,6 +6,7 @@
 
 #include "gates/arm_run.h"
 #include "gates/blind_spots.h"
+#include "gates/replay.h"
 #include "gates/settings.h"
 
 namespace flipgate {
@@ -89,12 +90,29 @@ Graphs ReadGraphs(const Json& ledger) {
           told.value("identities", std::vector<std::string>{})};
 }
 
+// What the conversations are about: the oracle's prompts; where it pins none of this model, any
+// tokens, for runs are held against each other alone.
+fg::Result<ModelPins> Prompts(RunContext& context, const Json& load) {
+  const Json model = load.value("model", Json::object());
+  if (context.no_pins().empty()) return CellPins(context, model.value("sha256", ""));
+  const int64_t rows = context.spec().Integer("turn_rows");
+  ModelPins pins;
+  for (const int64_t length : {rows * 2 + 1, rows * 3 - 5}) {
+    PromptPins prompt;
+    prompt.name = fmt::format("{} tokens", length);
+    for (int64_t i = 0; i < length; ++i)
+      prompt.ids.push_back((i * 7 + length) % model.value("vocabulary", int64_t{1}));
+    pins.prompts.push_back(std::move(prompt));
+  }
+  return pins;
+}
+
 fg::Result<Talk> Run(RunContext& context, const Setting& setting, Mode mode) {
   FG_ASSIGN_OR_RETURN(CellEngine engine,
                       context.Engine(Arm::kHead, setting.variables, context.cell().model));
   Talk talk;
   talk.sha256 = engine.load().value("model", Json::object()).value("sha256", "");
-  FG_ASSIGN_OR_RETURN(const ModelPins pins, CellPins(context, talk.sha256));
+  FG_ASSIGN_OR_RETURN(const ModelPins pins, Prompts(context, engine.load()));
   const auto rows = static_cast<size_t>(context.spec().Integer("turn_rows"));
   for (const PromptPins& prompt : pins.prompts) {
     if (prompt.ids.size() <= rows) continue;  // no second turn
@@ -159,8 +177,10 @@ fg::Result<CellResult> CompareSettings(RunContext& context) {
   Talk first;
   for (size_t i = 0; i < settings.size(); ++i) {
     FG_ASSIGN_OR_RETURN(Talk talk, Run(context, settings[i], Mode::kTurns));
-    FG_ASSIGN_OR_RETURN(const ModelPins pins, CellPins(context, talk.sha256));
-    HoldToOracle(settings[i], talk, pins, &found);
+    if (context.no_pins().empty()) {
+      FG_ASSIGN_OR_RETURN(const ModelPins pins, CellPins(context, talk.sha256));
+      HoldToOracle(settings[i], talk, pins, &found);
+    }
     found.tokens += CountTokens(talk.streams) + CountTokens(talk.later);
     if (i < 2) FG_RETURN_IF_ERROR(HoldToAnew(context, settings[i], talk, &found));
     if (i == 0) {
@@ -173,6 +193,11 @@ fg::Result<CellResult> CompareSettings(RunContext& context) {
   const Graphs& graphs = first.graphs;
   if (graphs.built == 0 || graphs.reused == 0 || graphs.identities.empty()) {
     found.Note("graph", "nothing was counted: " + graphs.Text());
+  }
+  std::optional<ReplayComparison> replay;
+  if (context.spec().fields.contains("eager")) {
+    FG_ASSIGN_OR_RETURN(replay, HoldReplayToEager(context));
+    found.Note("replay", replay->fault);
   }
   CellResult result;
   if (found.fault) {
@@ -191,6 +216,14 @@ fg::Result<CellResult> CompareSettings(RunContext& context) {
                     {"tokens_compared", found.tokens},
                     {"oracle_tokens_compared", found.oracle_tokens},
                     {"oracle_logits_compared", found.oracle_logits}};
+  if (!context.no_pins().empty()) result.figures["no_oracle"] = context.no_pins();
+  if (replay) {
+    result.figures["replay"] = replay->figures;
+    result.labels.insert(result.labels.end(), replay->labels.begin(), replay->labels.end());
+    std::sort(result.labels.begin(), result.labels.end());
+    result.labels.erase(std::unique(result.labels.begin(), result.labels.end()),
+                        result.labels.end());
+  }
   result.attachments = {{"reuse.json", Json{{"identities", graphs.identities},
                                             {"streams", StreamsJson(first.streams)},
                                             {"later", StreamsJson(first.later)}}

@@ -10,12 +10,12 @@ namespace flipgate {
 using fg::Json;
 
 fg::Result<Logits> Score(RunContext& context, CellEngine& engine,
-                         const std::vector<int64_t>& tokens, int64_t first,
-                         const std::string& name) {
+                         const std::vector<int64_t>& tokens, int64_t first, const std::string& name,
+                         int64_t rows_per_forward) {
   const std::string path = context.scratch() + "/" + name + ".f32";
-  FG_ASSIGN_OR_RETURN(
-      const Json answer,
-      engine.Ask({{"request", "score"}, {"tokens", tokens}, {"first", first}, {"out", path}}));
+  Json request = {{"request", "score"}, {"tokens", tokens}, {"first", first}, {"out", path}};
+  if (rows_per_forward > 0) request["rows_per_forward"] = rows_per_forward;
+  FG_ASSIGN_OR_RETURN(const Json answer, engine.Ask(request));
   Logits logits;
   logits.rows = answer.value("rows", int64_t{0});
   logits.vocabulary = answer.value("vocabulary", int64_t{0});

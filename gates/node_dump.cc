@@ -26,10 +26,11 @@ fg::Result<DumpedNode> ReadNode(const std::string& folder, const std::string& sh
   node.weight = line.value("weight", "");
   node.label = line.value("label", "");
   const std::string file = line.value("file", "");
+  node.path = folder + "/" + file;
   if (file.empty() || file.find('/') != std::string::npos) {
     return Status(ErrorKind::kUsage, shown + ": a line names no file beside it");
   }
-  FG_ASSIGN_OR_RETURN(const std::string bytes, fg::ReadFile(folder + "/" + file));
+  FG_ASSIGN_OR_RETURN(const std::string bytes, fg::ReadFile(node.path));
   node.sha256 = fg::Sha256Hex(bytes);
   if (node.sha256 != line.value("sha256", "")) {
     return Status(ErrorKind::kUsage,
@@ -49,15 +50,18 @@ std::string Named(const std::string& forward, const DumpedNode& node) {
                      node.weight.empty() ? "" : " " + node.weight);
 }
 
-std::optional<std::string> NodeDifference(const std::string& forward, const DumpedNode& a,
-                                          const std::string& a_name, const DumpedNode& b,
-                                          const std::string& b_name) {
+std::optional<std::string> OtherPlace(const std::string& forward, const DumpedNode& a,
+                                      const DumpedNode& b, const std::string& b_name) {
   const bool same_place = a.op == b.op && a.weight == b.weight && a.layer == b.layer &&
                           a.rows == b.rows && a.columns == b.columns;
-  if (!same_place) {
-    return fmt::format("{} is {} [{}][{}] with {}", Named(forward, a), Named(forward, b), b.rows,
-                       b.columns, b_name);
-  }
+  if (same_place) return std::nullopt;
+  return fmt::format("{} is {} [{}][{}] with {}", Named(forward, a), Named(forward, b), b.rows,
+                     b.columns, b_name);
+}
+
+std::optional<std::string> OtherBytes(const std::string& forward, const DumpedNode& a,
+                                      const std::string& a_name, const DumpedNode& b,
+                                      const std::string& b_name) {
   if (a.sha256 == b.sha256) return std::nullopt;
   return fmt::format("{}: the values with {} ({}) are not those with {} ({})", Named(forward, a),
                      b_name, b.label, a_name, a.label);
@@ -88,8 +92,8 @@ fg::Result<NodeDump> ReadNodeDump(const std::string& folder) {
   return dump;
 }
 
-std::optional<std::string> DumpDifference(const NodeDump& a, const std::string& a_name,
-                                          const NodeDump& b, const std::string& b_name) {
+std::optional<std::string> PlaceDifference(const NodeDump& a, const std::string& a_name,
+                                           const NodeDump& b, const std::string& b_name) {
   for (const auto* side : {&a, &b}) {
     const NodeDump& other = side == &a ? b : a;
     for (const auto& [forward, nodes] : *side) {
@@ -103,7 +107,19 @@ std::optional<std::string> DumpDifference(const NodeDump& a, const std::string& 
   }
   for (const auto& [forward, nodes] : a) {
     for (const auto& [index, node] : nodes) {
-      auto difference = NodeDifference(forward, node, a_name, b.at(forward).at(index), b_name);
+      auto difference = OtherPlace(forward, node, b.at(forward).at(index), b_name);
+      if (difference) return difference;
+    }
+  }
+  return std::nullopt;
+}
+
+std::optional<std::string> DumpDifference(const NodeDump& a, const std::string& a_name,
+                                          const NodeDump& b, const std::string& b_name) {
+  if (auto difference = PlaceDifference(a, a_name, b, b_name)) return difference;
+  for (const auto& [forward, nodes] : a) {
+    for (const auto& [index, node] : nodes) {
+      auto difference = OtherBytes(forward, node, a_name, b.at(forward).at(index), b_name);
       if (difference) return difference;
     }
   }

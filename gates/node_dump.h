@@ -13,6 +13,7 @@ namespace flipgate {
 struct DumpedNode {
   int64_t index = 0, layer = 0, rows = 0, columns = 0;
   std::string op, weight, label, sha256;  // of the file's bytes, as they lie there
+  std::string path;                       // of the file
 };
 
 // Forward's folder -> node's index -> node. kUsage names a file that is missing, has another sum
@@ -20,7 +21,10 @@ struct DumpedNode {
 using NodeDump = std::map<std::string, std::map<int64_t, DumpedNode>>;
 fg::Result<NodeDump> ReadNodeDump(const std::string& folder);
 
-// The first node that one side lacks, or whose place, shape or bytes differ. Labels may differ.
+// The first node that one side lacks, or whose place or shape differs.
+std::optional<std::string> PlaceDifference(const NodeDump& a, const std::string& a_name,
+                                           const NodeDump& b, const std::string& b_name);
+// The same, or whose bytes differ. Labels may differ.
 std::optional<std::string> DumpDifference(const NodeDump& a, const std::string& a_name,
                                           const NodeDump& b, const std::string& b_name);
 

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 
@@ -66,8 +67,47 @@ void Classify(double got, double exact, double noise, double tolerance, OpVerdic
   }
 }
 
+// Of each value, the largest magnitude in its row of the last extent, times `share`.
+std::vector<double> RowShares(const std::vector<double>& exact, size_t columns, double share) {
+  std::vector<double> limits(exact.size());
+  for (size_t row = 0; columns > 0 && row + columns <= exact.size(); row += columns) {
+    double largest = 0;
+    for (size_t i = row; i < row + columns; ++i) largest = std::max(largest, std::abs(exact[i]));
+    std::fill_n(limits.begin() + static_cast<std::ptrdiff_t>(row), columns, share * largest);
+  }
+  return limits;
+}
+
+Status HoldToExact(const OpPins& pins, const OpCase& pinned, const std::string& key,
+                   const OpLimit& limit, const std::vector<float>& values, OpVerdict* verdict) {
+  const PinnedArray& exact = pinned.exact.at("y");
+  FG_ASSIGN_OR_RETURN(const auto truth, ReadValues<double>(pins, exact));
+  FG_ASSIGN_OR_RETURN(const auto noise, ReadValues<double>(pins, pinned.noise.at(key)));
+  FG_ASSIGN_OR_RETURN(auto tolerance, ReadValues<double>(pins, pinned.tolerance.at(key)));
+  if (limit.share > 0) {
+    tolerance = RowShares(truth, static_cast<size_t>(exact.shape.back()), limit.share);
+  }
+  const double factor = limit.bitwise || limit.share > 0 ? 1 : limit.factor;
+  for (size_t i = 0; i < values.size(); ++i)
+    Classify(values[i], truth[i], noise[i], factor * tolerance[i], verdict);
+  return Status::Ok();
+}
+
+// Without exact values: NaN, infinite and finite where the model is.
+void HoldToForm(const std::vector<float>& values, const std::vector<float>& expected,
+                OpVerdict* verdict) {
+  for (size_t i = 0; i < values.size(); ++i) {
+    const bool both_finite = std::isfinite(values[i]) && std::isfinite(expected[i]);
+    if (both_finite || SameBits(values[i], expected[i])) {
+      ++verdict->noise;
+    } else {
+      ++verdict->bug;
+    }
+  }
+}
+
 Result<OpVerdict> JudgeFloats(const OpPins& pins, const OpCase& pinned, const std::string& key,
-                              const std::string& got) {
+                              const std::string& got, const OpLimit& limit) {
   FG_ASSIGN_OR_RETURN(const auto expected, ReadValues<float>(pins, pinned.expect.at(key)));
   std::vector<float> values(expected.size());
   std::memcpy(values.data(), got.data(), got.size());
@@ -78,15 +118,12 @@ Result<OpVerdict> JudgeFloats(const OpPins& pins, const OpCase& pinned, const st
     if (SameBits(values[i], expected[i])) continue;
     if (verdict.different++ == 0) first = i;
   }
-  const auto exact = pinned.exact.find("y");
-  if (exact != pinned.exact.end() && pinned.tolerance.contains(key) && pinned.noise.contains(key)) {
-    FG_ASSIGN_OR_RETURN(const auto truth, ReadValues<double>(pins, exact->second));
-    FG_ASSIGN_OR_RETURN(const auto noise, ReadValues<double>(pins, pinned.noise.at(key)));
-    FG_ASSIGN_OR_RETURN(const auto tolerance, ReadValues<double>(pins, pinned.tolerance.at(key)));
-    for (size_t i = 0; i < values.size(); ++i)
-      Classify(values[i], truth[i], noise[i], tolerance[i], &verdict);
+  if (pinned.exact.contains("y") && pinned.tolerance.contains(key) && pinned.noise.contains(key)) {
+    FG_RETURN_IF_ERROR(HoldToExact(pins, pinned, key, limit, values, &verdict));
+  } else if (!limit.bitwise) {
+    HoldToForm(values, expected, &verdict);
   }
-  if (verdict.different != 0) {
+  if (limit.bitwise && verdict.different != 0) {
     verdict.fault = fmt::format(
         "{} of {} values differ from the numpy model, first at {}: {:.9g}, the model has {:.9g}",
         verdict.different, verdict.values, first, values[first], expected[first]);
@@ -124,7 +161,7 @@ Result<OpPins> LoadOpPins(const Project& project, const std::string& folder) {
 }
 
 Result<OpVerdict> JudgeOp(const OpPins& pins, const OpCase& pinned, const std::string& key,
-                          const std::string& got) {
+                          const std::string& got, const OpLimit& limit) {
   const PinnedArray& expected = pinned.expect.at(key);
   FG_ASSIGN_OR_RETURN(const std::string bytes, fg::ReadFile(pins.folder + "/" + expected.file));
   if (bytes.empty() || got.size() != bytes.size()) {
@@ -133,7 +170,7 @@ Result<OpVerdict> JudgeOp(const OpPins& pins, const OpCase& pinned, const std::s
         fmt::format("the result has {} bytes, {} are expected", got.size(), bytes.size());
     return verdict;
   }
-  if (expected.dtype == "f32") return JudgeFloats(pins, pinned, key, got);
+  if (expected.dtype == "f32") return JudgeFloats(pins, pinned, key, got, limit);
   OpVerdict verdict;
   verdict.values = static_cast<int64_t>(bytes.size());
   for (size_t i = 0; i < bytes.size(); ++i) {

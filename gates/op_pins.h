@@ -41,10 +41,21 @@ struct OpVerdict {
   std::string fault;                         // "" when all values are inside
 };
 
+// What a result is held to.
+struct OpLimit {
+  bool bitwise = true;  // the numpy model's bits; else float64 alone
+  double factor = 1;    // times the pinned tolerance, where it is not bitwise
+  // Where > 0, in place of the pinned tolerance: this share of the row's largest exact value (a row
+  // is the last extent of the shape), for a path whose inputs are rounded otherwise than pinned.
+  double share = 0;
+};
+
 // `got` holds the result's bytes. `key` is the expectation's name. f32 results: two NaN are equal,
 // a NaN on one side only is a difference, and a value beyond its tolerance or not comparable is
-// `bug`.
+// `bug`. Where the limit is not bitwise, differences from the numpy model are counted and are no
+// fault; a result without exact values (an input is not finite) must then be NaN, infinite and
+// finite where the model is. Planes are bytes in every case.
 fg::Result<OpVerdict> JudgeOp(const OpPins& pins, const OpCase& pinned, const std::string& key,
-                              const std::string& got);
+                              const std::string& got, const OpLimit& limit = {});
 
 }  // namespace flipgate

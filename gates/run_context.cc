@@ -106,13 +106,23 @@ fg::Result<std::string> RunContext::ModelPath(const std::string& model) {
   return state_.models->Path(model);
 }
 
-fg::Result<CellEngine> RunContext::Bring(Arm arm, const Variables& variables,
-                                         const std::string& model, bool fresh) {
+EngineKey RunContext::KeyOf(Arm arm, const Variables& variables) const {
   EngineKey key{ArmName(arm), BaseVariables(), ""};
   for (const auto& [name, value] : variables) key.variables[name] = value;
   if (arm == Arm::kHead && !state_.options->fault.empty()) {
     key.variables["FG_FAULT"] = state_.options->fault;
   }
+  return key;
+}
+
+fg::Result<std::unique_ptr<EngineClient>> RunContext::HeadUnder(
+    const std::vector<std::string>& prefix, const Variables& variables) {
+  return state_.pool->StartUnder(prefix, KeyOf(Arm::kHead, variables));
+}
+
+fg::Result<CellEngine> RunContext::Bring(Arm arm, const Variables& variables,
+                                         const std::string& model, bool fresh) {
+  EngineKey key = KeyOf(arm, variables);
   if (!model.empty()) {
     FG_ASSIGN_OR_RETURN(key.model, ModelPath(model));
   }

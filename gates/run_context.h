@@ -99,6 +99,9 @@ class RunContext {
   fg::Result<CellEngine> Engine(Arm arm, const Variables& variables, const std::string& model);
   // A new process, gone with the handle.
   fg::Result<CellEngine> FreshEngine(Arm arm, const Variables& variables, const std::string& model);
+  // Head's program as a tool's own child: `prefix` stands before it. Nothing asked of it yet.
+  fg::Result<std::unique_ptr<EngineClient>> HeadUnder(const std::vector<std::string>& prefix,
+                                                      const Variables& variables);
   // Path of a model of the matrix. "NAME@f32" is NAME with its weights dequantized.
   fg::Result<std::string> ModelPath(const std::string& model);
 
@@ -109,6 +112,7 @@ class RunContext {
   fg::Deadline deadline() const { return deadline_; }
 
  private:
+  EngineKey KeyOf(Arm arm, const Variables& variables) const;
   fg::Result<CellEngine> Bring(Arm arm, const Variables& variables, const std::string& model,
                                bool fresh);
 

@@ -26,6 +26,7 @@ Result<PlantedFault> ReadFault(const Json& entry, size_t index) {
   fields.Required("name", &fault.name);
   fields.Required("description", &fault.description);
   fields.Required("kinds", &fault.kinds);
+  fields.Optional("device", &fault.device);
   FG_RETURN_IF_ERROR(fields.Finish());
   if (fault.name.empty()) fields.Mistake("name", "is empty");
   // The name becomes a folder of the results.

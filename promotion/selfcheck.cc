@@ -391,8 +391,43 @@ Status CheckSelection(const SelfCheckOptions& options) {
                             fmt::join(options.kinds, " or ")));
 }
 
-Result<SelfCheckReport> RunSelfCheck(const SelfCheckOptions& options) {
-  FG_RETURN_IF_ERROR(CheckFaultKinds(options.faults, options.all_kinds));
+Status NarrowToClass(SelfCheckOptions* options) {
+  const std::string& hardware_class = options->base.hardware_class;
+  const Matrix& matrix = options->base.matrix;
+  FG_ASSIGN_OR_RETURN(const ClassSpec of_class, matrix.Class(hardware_class));
+  const auto elsewhere = [&](const std::string& kind) {
+    return !matrix.KindInScope(kind, hardware_class);
+  };
+  for (const std::string& kind : options->kinds) {
+    if (!elsewhere(kind)) continue;
+    return Status(ErrorKind::kUsage,
+                  fmt::format("--kind {}: is not measured on class '{}'", kind, hardware_class));
+  }
+  std::vector<PlantedFault> kept;
+  for (PlantedFault fault : options->faults) {
+    const bool acts =
+        fault.device == "any" || of_class.device.empty() || fault.device == of_class.device;
+    const bool listed = !fault.kinds.empty();
+    std::erase_if(fault.kinds, elsewhere);
+    if (acts && (!listed || !fault.kinds.empty())) {
+      kept.push_back(std::move(fault));
+    } else if (Holds(options->fault_names, fault.name)) {
+      return Status(
+          ErrorKind::kUsage,
+          fmt::format("--fault {}: acts on device {}, or what must turn red under it is not "
+                      "measured on class '{}'",
+                      fault.name, fault.device, hardware_class));
+    }
+  }
+  options->faults = std::move(kept);
+  std::erase_if(options->all_kinds, elsewhere);
+  return Status::Ok();
+}
+
+Result<SelfCheckReport> RunSelfCheck(const SelfCheckOptions& asked) {
+  FG_RETURN_IF_ERROR(CheckFaultKinds(asked.faults, asked.all_kinds));
+  SelfCheckOptions options = asked;
+  FG_RETURN_IF_ERROR(NarrowToClass(&options));
   FG_RETURN_IF_ERROR(CheckSelection(options));
   return SelfCheck(options).Execute();
 }

@@ -68,6 +68,10 @@ struct SelfCheckOptions {
   std::function<void(const Trial& trial, size_t done, size_t total)> on_trial;
 };
 
+// Leaves out what the class of `base` cannot show: faults that act on another device, and kinds out
+// of its scope, from the faults' lists too. kUsage for a --fault or --kind that is left out.
+fg::Status NarrowToClass(SelfCheckOptions* options);
+
 // Which faults and kinds are meant. kUsage: an unknown name (with the nearest), a fault and a kind
 // that have nothing to do with each other, a choice of nothing.
 fg::Status CheckSelection(const SelfCheckOptions& options);
