@@ -95,6 +95,12 @@ class MatrixSchema(unittest.TestCase):
             (["evidence", "lattice", "agreement"], "kl_of_quantization"), (["evidence", "quality", "agreement", "kl"], "bitwise"),
             (["evidence", "quality", "agreement", "kl"], "0.001"), (["evidence", "lattice", "threads"], []),
             (["evidence", "lattice", "tokens"], 0), (["evidence", "latice"], {}), (["evidence", "lattice", "timeout"], "60"),
+            (["classes"], {}), (["classes", "cpu", "probe"], []), (["classes", "cpu", "probe"], None), (["classes", "sm_90", "cells"], 0),
+            (["models", "small-k", "no_pins"], ""), ([*gate, "scope"], []), (["evidence", "lattice", "scope"], []),
+            (["evidence", "parity", "classes", "sm_90", "scope"], ["cpu"]), (["evidence", "parity", "classes", "sm_90", "threads"], [1]),
+            (["evidence", "parity", "agreement", "layers"], "bitwise"), (["evidence", "determinism", "agreement", "arms"], "bitwise"),
+            (["evidence", "determinism", "repeats"], 0), (["evidence", "sanitizer", "tools"], []), (["evidence", "sanitizer", "command"], None),
+            (["evidence", "sanitizer", "eager"], {}), (["evidence", "reuse_neutral", "classes", "sm_90", "eager"], {"FG_CAPTURE": [0]}),
             (["cells", "lattice"], None), (["cells", "lattice", "default"], None), (["cells", "lattice", "FG_MMQ"], "yes"),
             (["cells", "lattice", "FG_MMQ"], {"not_applicable": ""}), (["cells", "lattice", "FG_MMQ"], {"shared_with": "a", "required": ["b"]}),
         ]:
