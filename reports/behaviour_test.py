@@ -62,7 +62,7 @@ class Behaviour(ViewTest):
         new["figures"] = {"n_seen": 5, "word": "x", "deep": {"a": 1}, "digest": "a" * 64}
         bundle["cells"] += [new, {**new, "model": "b", "figures": {"n_seen": None}}]
         tables = {t.kind: t for t in self.view(bundle).kind_tables}
-        self.assertEqual(list(tables), ["reuse_neutral", "mixed_quant", "backstop", "readers", "tomorrow"])
+        self.assertEqual(list(tables), ["reuse_neutral", "mixed_quant", "backstop", "readers", "determinism", "tomorrow"])
         self.assertEqual((tables["tomorrow"].heads, [texts for _, texts in tables["tomorrow"].rows]),
                          (["n seen", "word"], [["5", "x"], ["null", "missing"]]))
 

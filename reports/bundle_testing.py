@@ -26,9 +26,11 @@ _MATRIX = {
     "backstop": {"default": _FUSE, "FG_MMQ_A_FUSE": _K, "*": _MODE},
     "readers": {"default": _FUSE, "FG_MMQ_A_FUSE": _K, "*": _MODE},
     "memory_two_way": {"default": _QUANTIZED, "FG_MMQ": _QUANTIZED, "*": _K},
+    "determinism": {"default": _QUANTIZED, "*": _DEFAULT},
+    "sanitizer": {"default": ("not_applicable", "a device's tools watch a device"), "*": ("not_applicable", "a device's tools watch a device")},
 }
 KINDS = tuple(_MATRIX)
-CELLS = 73  # of make_bundle()
+CELLS = 75  # of make_bundle()
 
 
 def digest(text):
@@ -65,6 +67,12 @@ def figures(kind, gate, model):
         return {"modes": modes, "nibble_family_only": False, "tokens_compared": 96, "oracle_tokens_compared": 80}
     if kind == "backstop":
         return {"refusals": 2, "logits": 67584, "tokens_compared": 32}
+    if kind == "determinism":
+        across = {"16 rows a forward": {"against": "whole", "bitwise": True, "bound": 6, "free": 2, "first_different": None}}
+        return {"arms": {"whole": {"digest": digest(model), "repeats": 6}}, "across_arms": across, "repeats_compared": 36, "tokens_compared": 288,
+                "oracle_tokens_compared": 6}
+    if kind == "sanitizer":
+        return {"tools": {"memcheck": {"errors": 0, "ended": "exit code 0"}}, "clean_runs": 6, "tokens_compared": 8}
     if kind == "readers":
         return {"readers": 5, "nodes_compared": 812, "tokens_compared": 160, "oracle_tokens_compared": 30}
     if kind == "memory_two_way":

@@ -76,6 +76,18 @@ KINDS = {
         "relation: a cache or plane is built that should not be, or has other bytes than its formula. unbooked: memory that no category "
         "holds. budget: the gate costs more than the matrix allows.",
         checks_values=False),
+    "determinism": Kind(
+        "does the same question always get the same answer?",
+        "Repeats gave the same bits in one process, in a fresh one and with every number of threads; between ways of asking, tokens agree "
+        "wherever the margin exceeds the tolerance.",
+        "The reason names the arm and the first step. Repeats that differ in one process are a race or memory that nobody wrote; thread counts "
+        "that differ are a sum cut by them; arms that differ take other kernels, and one of them is wrong by more than its rounding."),
+    "sanitizer": Kind(
+        "does a kernel touch what is not its own?",
+        "Each tool watched a prefill with an odd tail and some steps of decode, and closed with no error.",
+        "The tool's own report is attached, with kernel, address and thread. Run the tool by hand on that kernel's test; a race is between the "
+        "two accesses that it names.",
+        checks_values=False),
 }
 
 _OUTCOMES = {

@@ -62,6 +62,8 @@ _HEADLINES = {
     "backstop": _counts(("refusals", "refusal"), ("logits", "logit"), ("tokens_compared", "token")),
     "readers": _counts(("readers", "reader"), ("nodes_compared", "node"), ("tokens_compared", "token")),
     "memory_two_way": _headline_memory,
+    "determinism": _counts(("repeats_compared", "repeat"), ("tokens_compared", "token"), ("oracle_tokens_compared", "oracle token")),
+    "sanitizer": _counts(("clean_runs", "clean run"), ("tokens_compared", "token")),
 }
 
 

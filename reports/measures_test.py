@@ -21,7 +21,8 @@ class Headlines(unittest.TestCase):
                            ("liveness", "1 rule, 312 prefill matmuls"), ("optout", "256 tokens"), ("decode_neutral", "5 settings, 16 tokens"),
                            ("reuse_neutral", "10 settings, 4 graphs, 44 reuses, 640 tokens"), ("mixed_quant", "mode 1 for 2 (weight_mix), 96 tokens"),
                            ("backstop", "2 refusals, 67,584 logits, 32 tokens"), ("readers", "5 readers, 812 nodes, 160 tokens"),
-                           ("memory_two_way", "9.3 MiB on, 18.8 MiB off")]:
+                           ("memory_two_way", "9.3 MiB on, 18.8 MiB off"),
+                           ("determinism", "36 repeats, 288 tokens, 6 oracle tokens"), ("sanitizer", "6 clean runs, 8 tokens")]:
             self.assertEqual(measures.headline(kind, bundle_testing.figures(kind, "FG_MMQ", "small-k")), text)
 
     def test_figures_that_say_nothing(self):

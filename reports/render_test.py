@@ -44,7 +44,7 @@ class Whole(RenderTest):
         self.check(page, [f"{c['kind']}/{c['gate']}/{c['model']}" for c in bundle["cells"]])
         self.check_self_contained(page)
         words = page.words()
-        for text in ("✓ proven", "73 cells: 73 pass", "Example Processor 3000 @ 2.40GHz", "0123456789ab clean", "shared with default : pass",
+        for text in ("✓ proven", "75 cells: 75 pass", "Example Processor 3000 @ 2.40GHz", "0123456789ab clean", "shared with default : pass",
                      "n/a its bits differ; the lattice holds it on and varies the rest", "promoted, other bits", "96 119 plain, avx2 1 20 64 61",
                      "No blind spot is listed", "FG_MMQ_A_FUSE needs MMQ promoted 2 (mode) same 9 of 9", "at most 0.0020000", "mixed_quant FG_MMQ_A_FUSE small-q4_0 mode 2 mode 1 weight_mix",
                      "each setting 4 44 96 2", "small-k scales q4_K FG_MMQ_Q4K_DSC 30 1.0 MiB",
@@ -59,7 +59,7 @@ class Whole(RenderTest):
         self.check(page, [f"{c['kind']}/{c['gate']}/{c['model']}" for c in bundle["cells"]] + bundle["pending"])
         self.check_self_contained(page)
         words = page.words()
-        for text in ("✗ refuted", "Fault planted: nibbles_swapped", "The run was cut off 2 cells of 73", "0123456789ab dirty", "✗ fail waived",
+        for text in ("✗ refuted", "Fault planted: nibbles_swapped", "The run was cut off 2 cells of 75", "0123456789ab dirty", "✗ fail waived",
                      "≈ flaky", "∅ unsupported", "– skipped", "! error", "… pending", "Runs fail, fail, pass", "2026-11-01 expired",
                      "labels.json is missing", "streams.json, 2.2 KiB, intact", "1 blind spot", "gemm.f16.q6_K matmul prefill blind spot 9×",
                      "blk.1.attn_q: the plane is that of another node backstop/FG_MMQ_A_FUSE/small-k , refusals.json.stale plane",
