@@ -76,18 +76,23 @@ TEST_F(DoctorTest, TheMachineIsReadFromProc) {
 TEST_F(DoctorTest, ABuildIsHeldAgainstTheMatrix) {
   Project project;
   project.root = root_;
-  const Json hello = {{"device", {{"name", "Processor"}, {"levels", {"plain", "avx2"}}}},
-                      {"gates", {{{"name", "FG_B"}}, {{"name", "FG_A"}}}}};
+  const Json hello = {
+      {"device", {{"class", "cpu"}, {"name", "Processor"}, {"levels", {"plain", "avx2"}}}},
+      {"gates", {{{"name", "FG_B"}}, {{"name", "FG_A"}}}}};
   Findings findings = CheckBuild(project, SmallMatrix(), "cpu", hello);
   EXPECT_EQ(findings[0].text, "cannot be held against a commit");
   EXPECT_EQ(findings[1].text, "2, as the matrix names them");
   EXPECT_EQ(findings[2].text, "Processor; levels plain, avx2");
   EXPECT_EQ(findings[2].level, Level::kOk);
-  findings = CheckBuild(project, SmallMatrix(), "cpu",
-                        {{"device", {{"levels", {"plain"}}}}, {"gates", {{{"name", "FG_A"}}}}});
+  findings = CheckBuild(
+      project, SmallMatrix(), "cpu",
+      {{"device", {{"class", "cpu"}, {"levels", {"plain"}}}}, {"gates", {{{"name", "FG_A"}}}}});
   EXPECT_EQ(findings[1].level, Level::kFail);
   EXPECT_EQ(findings[1].text, "the engine has [FG_A], the matrix names [FG_A, FG_B]");
   EXPECT_EQ(findings[2].level, Level::kWarn);
+  findings = CheckBuild(project, SmallMatrix(), "sm_90", hello);
+  EXPECT_EQ(findings[2].level, Level::kFail);
+  EXPECT_EQ(findings[2].text, "the engine runs on class 'cpu', not on 'sm_90'");
 }
 
 TEST_F(DoctorTest, AVariantWithAnotherSumIsNamed) {
