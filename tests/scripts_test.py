@@ -66,6 +66,7 @@ cat "$here/hello"
 FLIPGATE = """#!/bin/sh
 here=${0%/*}
 echo "$*" >>"$here/said"
+[ "$1" != list ] || [ ! -e "$here/no_cells" ] || exit 2
 [ "$1" = run ] || exit 0
 case "$*" in *sm_90*) code=$(cat "$here/gpu_code") ;; *) code=$(cat "$here/cpu_code") ;; esac
 [ "$code" != dead ] || kill -9 $$
@@ -134,7 +135,15 @@ class Gate(TreeOfScripts):
         for cpu, gpu, code in [(0, 0, 0), (0, 3, 3), (3, 0, 3), (3, 4, 4), (4, 1, 1), (1, 2, 2), (0, "dead", 4), (0, 9, 4)]:
             self.codes(cpu, gpu)
             self.assertEqual(self.script("gate").returncode, code, (cpu, gpu))
-        self.assertEqual(self.said(), ["snapshot --class cpu", "run --class cpu", "snapshot --class sm_90", "run --class sm_90"])
+        self.assertEqual(self.said(), ["snapshot --class cpu", "run --class cpu", "list --cells --class sm_90",
+                                       "snapshot --class sm_90", "run --class sm_90"])
+
+    def test_a_gpu_without_cells_is_said(self):
+        self.gpu()
+        self.codes(0, 1)
+        (self.bin / "no_cells").write_text("")
+        done = self.script("gate")
+        self.assertEqual((done.returncode, done.stderr), (0, "gate: the CPU alone: the matrix has no cell for sm_90\n"))
 
     def test_words_are_those_of_one_run(self):
         self.gpu()
