@@ -14,8 +14,9 @@
 namespace flipgate {
 namespace {
 
-const std::vector<std::string> kKinds = {"lattice", "reuse_neutral", "mixed_quant", "backstop",
-                                         "readers"};
+const std::vector<std::string> kKinds = {"lattice",   "reuse_neutral", "mixed_quant",
+                                         "backstop",  "readers",       "determinism",
+                                         "sanitizer", "memory_two_way"};
 
 const std::vector<std::pair<std::string, std::string>> kModels = {
     {"m", R"({"w16": {"q4_K": 4}, "width": 256, "ffn": 512, "layers": 2, "vocabulary": 64})"},
@@ -24,8 +25,12 @@ const std::vector<std::pair<std::string, std::string>> kModels = {
     {"f16", R"({"w16": {"f16": 4}, "width": 256, "ffn": 512, "layers": 2, "vocabulary": 64})"},
     {"narrow", R"({"w16": {"q4_K": 4}, "width": 320, "ffn": 512, "layers": 2, "vocabulary": 64})"}};
 
+const std::string kTool = std::string(FG_SOURCE_DIR) + "/gates/testing/scripted_tool.py";
+
 std::string MatrixText() {
-  std::string text = "version: 1\ntolerances: {near: {value: 1, cause: rounding}}\nmodels:\n";
+  std::string text =
+      "version: 1\ntolerances: {near: {value: 1, cause: rounding}, close: {value: 0.1, cause: "
+      "rounding}, slack: {value: 8, cause: pages}}\nmodels:\n";
   for (const auto& [name, bytes] : kModels) {
     text += fmt::format("  {}: {{from: source, quantize: q, sha256: \"{}\"}}\n", name,
                         fg::Sha256Hex(bytes));
@@ -50,7 +55,22 @@ std::string MatrixText() {
          "agreement: {streams: bitwise, logits: near}}\n"
          "  readers: {models: [m], prompts: prompts, only: [plain], tokens: 2, pins: pins, "
          "agreement: bitwise}\n"
+         "  determinism: {models: [m], prompts: prompts, only: [plain], tokens: 3, repeats: 2, "
+         "prefix_tokens: 40, rows: [8], threads: [1, 2], pins: pins, agreement: {repeats: bitwise, "
+         "arms: close}}\n"
+         "  sanitizer: {models: [m], command: [" +
+         kTool +
+         ", clean, --tool, \"{tool}\", --log, \"{log}\"], search: [/nowhere], tools: [memcheck, "
+         "racecheck], prompt_tokens: 21, tokens: 2, eager: {FG_CAPTURE: 0}, agreement: bitwise}\n"
+         "  memory_two_way: {models: [m], prompt_tokens: 20, tokens: 2, agreement: {share: close, "
+         "slack_mib: slack}}\n"
          "cells:\n"
+         "  determinism: {default: required, FG_A: {shared_with: default}, FG_B: {shared_with: "
+         "default}, FG_MODE: {shared_with: default}}\n"
+         "  sanitizer: {default: required, FG_A: {shared_with: default}, FG_B: {shared_with: "
+         "default}, FG_MODE: {shared_with: default}}\n"
+         "  memory_two_way: {default: required, FG_A: {shared_with: default}, FG_B: {shared_with: "
+         "default}, FG_MODE: {shared_with: default}}\n"
          "  lattice: {default: required, FG_A: {shared_with: default}, FG_B: {shared_with: "
          "default}, "
          "FG_MODE: {shared_with: default}}\n"
@@ -96,10 +116,15 @@ const std::string& Root() {
   return kRoot;
 }
 
-CellResult RunKind(const std::string& defect, const CellId& cell, const std::string& spoil = "",
-                   const std::string& by = "") {
+using Changes = std::vector<std::pair<std::string, std::string>>;
+
+CellResult RunKind(const std::string& defect, const CellId& cell, const Changes& changes = {}) {
   std::string text = MatrixText();
-  if (!spoil.empty()) text.replace(text.find(spoil), spoil.size(), by);
+  for (const auto& [from, to] : changes) {
+    EXPECT_NE(text.find(from), std::string::npos) << from;
+    for (size_t at = 0; (at = text.find(from, at)) != std::string::npos; at += to.size())
+      text.replace(at, from.size(), to);
+  }
   auto matrix = Matrix::Parse(text, "m.yaml", kKinds);
   EXPECT_TRUE(matrix.ok()) << matrix.status().message();
   RunOptions options;
@@ -126,15 +151,15 @@ CellResult RunKind(const std::string& defect, const CellId& cell, const std::str
   return kind->run(context, cell);
 }
 
-void Green(const CellId& cell) {
-  const CellResult result = RunKind("none", cell);
+void Green(const CellId& cell, const Changes& changes = {}) {
+  const CellResult result = RunKind("none", cell, changes);
   EXPECT_EQ(result.outcome, Outcome::kPass) << cell.Text() << ": " << result.reason;
   EXPECT_EQ(result.reason, "");
 }
 
 void Red(const std::string& defect, const CellId& cell, const std::string& category,
-         const std::string& reason) {
-  const CellResult result = RunKind(defect, cell);
+         const std::string& reason, const Changes& changes = {}) {
+  const CellResult result = RunKind(defect, cell, changes);
   EXPECT_EQ(result.outcome, Outcome::kFail) << defect;
   EXPECT_EQ(result.category, category) << defect << ": " << result.reason;
   EXPECT_NE(result.reason.find(reason), std::string::npos) << defect << ": " << result.reason;
@@ -171,7 +196,7 @@ TEST(Lattice, RedForACrossTermAndForPathsThatBecameOne) {
 
 TEST(Lattice, APromptThatIsNotThereIsAnError) {
   const CellResult result =
-      RunKind("none", {"lattice", "default", "m"}, "only: [plain]", "only: [plane]");
+      RunKind("none", {"lattice", "default", "m"}, {{"only: [plain]", "only: [plane]"}});
   EXPECT_EQ(result.outcome, Outcome::kError);
   EXPECT_EQ(result.reason, "prompts: no prompt is called 'plane'; did you mean 'plain'?");
 }
@@ -268,6 +293,125 @@ TEST(Readers, RedForEveryWayOfShowingSomethingElse) {
       "mode that dumps");
   Red("page_dead", cell, "page", "Connection refused");
   Red("page_broken", cell, "page", "its page answered 'HTTP/1.");
+}
+
+// What a device's class says beside the processor's.
+const Changes kEager = {{"turn_rows: 20, tokens: 4,",
+                         "turn_rows: 20, tokens: 4, eager: {FG_CAPTURE: 0}, eager_tokens: 60,"}};
+
+TEST(ReuseNeutral, ReplayIsHeldToEager) {
+  const CellId cell{"reuse_neutral", "default", "m"};
+  const CellResult result = RunKind("none", cell, kEager);
+  EXPECT_EQ(result.outcome, Outcome::kPass) << result.reason;
+  EXPECT_EQ(result.figures["replay"]["tokens_compared"], 60 + 3 * 12);
+  EXPECT_GT(result.figures["replay"]["captures"], 0);
+  EXPECT_GT(result.figures["replay"]["replays"], 0);
+  EXPECT_EQ(result.figures["replay"]["replays_eager"], 0);
+}
+
+TEST(ReuseNeutral, RedForEveryWayInWhichReplayIsNotEager) {
+  const CellId cell{"reuse_neutral", "default", "m"};
+  Red("replay_forks", cell, "replay",
+      "prompt 'long', step 15: the streams fork: the run that replays chose token", kEager);
+  Red("replay_labels", cell, "replay", "label 'add.replayed' was counted", kEager);
+  Red("replay_launches", cell, "replay", " operations where steps are replayed, ", kEager);
+  Red("never_captures", cell, "replay", "with nothing set 0 captures and 0 replays were counted",
+      kEager);
+  Red("eager_captures", cell, "replay", "where each step should run by itself", kEager);
+}
+
+TEST(ReuseNeutral, WithoutPinsRunsAreHeldAgainstEachOther) {
+  const CellId cell{"reuse_neutral", "default", "m"};
+  const Changes no_pins = {{"  m: {from: source,", "  m: {from: source, no_pins: too large,"},
+                           {"pins: pins", "pins: nowhere"}};
+  const CellResult result = RunKind("none", cell, no_pins);
+  EXPECT_EQ(result.outcome, Outcome::kPass) << result.reason;
+  EXPECT_EQ(result.figures["no_oracle"], "too large");
+  EXPECT_EQ(result.figures["oracle_tokens_compared"], 0);
+  EXPECT_EQ(result.figures["conversations"], 2);
+  Red("stale_graph", cell, "fork", "the streams fork", no_pins);
+}
+
+TEST(Determinism, GreenWhereRepeatsAgree) {
+  const CellId cell{"determinism", "default", "m"};
+  const CellResult result = RunKind("none", cell);
+  EXPECT_EQ(result.outcome, Outcome::kPass) << result.reason;
+  // Five ways: one more repeat, a fresh process, two counts of threads.
+  EXPECT_EQ(result.figures["repeats_compared"], 5 * 4);
+  EXPECT_EQ(result.figures["arms"].size(), 5u);
+  EXPECT_EQ(result.figures["across_arms"]["cached prefix"]["bitwise"], true);
+  EXPECT_GT(result.figures["oracle_tokens_compared"], 0);
+}
+
+TEST(Determinism, RedForARaceAndForThreadCountsThatCount) {
+  const CellId cell{"determinism", "default", "m"};
+  Red("racing", cell, "fork", "same token, other logits: whole chose token");
+  Red("thread_bits", cell, "fork", "whole, with FG_THREADS=2, run 1 chose token");
+}
+
+TEST(Determinism, ArmsMayDifferInBitsAndNotInWhatIsSure) {
+  const CellId cell{"determinism", "default", "m"};
+  const CellResult result = RunKind("few_rows_differ", cell);
+  EXPECT_EQ(result.outcome, Outcome::kPass) << result.reason;
+  const fg::Json& across = result.figures["across_arms"]["cached but for 7 tokens"];
+  EXPECT_EQ(across["bitwise"], false);
+  EXPECT_EQ(across["first_different"]["step"], 0);
+  EXPECT_EQ(across["first_different"]["prompt"], "prefix");
+  Red("few_rows_fork", cell, "arms", "8 rows a forward chose token");
+}
+
+TEST(Sanitizer, GreenOnClosingLinesThatCountNothing) {
+  const CellResult result = RunKind("none", {"sanitizer", "default", "m"});
+  EXPECT_EQ(result.outcome, Outcome::kPass) << result.reason;
+  EXPECT_EQ(result.figures["clean_runs"], 4);  // two tools, captured and eager
+  EXPECT_EQ(result.figures["tools"]["racecheck-eager"]["errors"], 0);
+  ASSERT_EQ(result.attachments.size(), 4u);
+  EXPECT_EQ(result.attachments[0].name, "memcheck.log");
+  EXPECT_EQ(result.attachments[0].bytes,
+            "========= COMPUTE-SANITIZER\n========= ERROR SUMMARY: 0 errors\n");
+}
+
+TEST(Sanitizer, EachEndHasItsOutcome) {
+  const CellId cell{"sanitizer", "default", "m"};
+  const auto with = [](const std::string& mode) {
+    return Changes{{", clean, ", ", " + mode + ", "}};
+  };
+  Red("none", cell, "sanitizer", "racecheck: 2 errors; first: Race reported between Write access",
+      with("errors"));
+  const CellResult excuse = RunKind("none", cell, with("excuse"));
+  EXPECT_EQ(excuse.outcome, Outcome::kUnsupported);
+  EXPECT_EQ(excuse.reason,
+            "memcheck: Error: Device not supported. Please refer to the documentation.");
+  const CellResult silent = RunKind("none", cell, with("silent"));
+  EXPECT_EQ(silent.outcome, Outcome::kError);
+  EXPECT_NE(silent.reason.find("memcheck: no closing line with a count of errors"),
+            std::string::npos)
+      << silent.reason;
+  Red("none", cell, "crash", "memcheck: engine 'head' died while it answered load", with("crash"));
+  const CellResult missing = RunKind("none", cell, {{kTool, "no-such-tool"}});
+  EXPECT_EQ(missing.outcome, Outcome::kUnsupported);
+  EXPECT_EQ(missing.reason,
+            "no-such-tool is neither on PATH nor in /nowhere; install it, or name its folder in "
+            "evidence.sanitizer.search");
+}
+
+// A class on which no gate is built.
+const Changes kElsewhere = {{"set: {on:", "scope: [elsewhere], set: {on:"}};
+
+TEST(MemoryTwoWay, ADeviceIsHeldToItsDriver) {
+  const CellId cell{"memory_two_way", "default", "m"};
+  const CellResult result = RunKind("none", cell, kElsewhere);
+  EXPECT_EQ(result.outcome, Outcome::kPass) << result.reason;
+  EXPECT_EQ(result.figures["on"]["device"]["difference"], 3 << 20);
+  EXPECT_EQ(result.figures["relations_checked"], 2);
+  Red("unbooked", cell, "unbooked",
+      "on: the device's driver reports 387.00 MiB more in use than before load, the ledger books "
+      "320.00 MiB; they may differ by 40.00 MiB",
+      kElsewhere);
+  Red("gate_holds", cell, "relation",
+      "kv holds 20971520 bytes with nothing set and 26214400 with all gates off, but no gate is "
+      "built on this class",
+      kElsewhere);
 }
 
 }  // namespace

@@ -59,7 +59,8 @@ class Engine:
 
     def anew(self):
         self.ledger = {"forwards": {"prefill": 0, "decode": 0}, "dispatch": {}, "refusals": [], "built": 0, "reused": 0,
-                       "identities": set()}
+                       "identities": set(), "launches": {"prefill": 0, "decode": 0}, "captures": 0, "replays": 0}
+        self.steps = {}
 
     def on(self, gate):
         return self.env.get(gate, "1" if gate == "FG_A" else "0") != "0"
@@ -135,6 +136,18 @@ class Engine:
                 lines.write(json.dumps({"index": index, "op": op, "weight": "", "layer": -1, "rows": count, "columns": columns,
                                         "label": op, "file": name, "sha256": sha256(packed(numbers))}) + "\n")
 
+    # Steps that are captured when they come for the second time, and replayed from then on.
+
+    def replayed(self, phase, rows):
+        self.ledger["launches"][phase] += 5
+        if (self.env.get("FG_CAPTURE") == "0") != has("eager_captures") or has("never_captures"):
+            return False
+        times = self.steps[rows] = self.steps.get(rows, 0) + 1
+        self.ledger["captures"] += times == 2
+        self.ledger["replays"] += times > 2
+        self.ledger["launches"][phase] -= int(has("replay_launches") and times > 2)
+        return times > 2
+
     # Forwards.
 
     def count(self, phase, op, label, count):
@@ -149,6 +162,7 @@ class Engine:
         fresh = identity not in self.ledger["identities"] or (not reuse and not has("reuse_ignored"))
         self.ledger["built" if fresh else "reused"] += 1
         self.ledger["identities"].add(identity)
+        replayed = self.replayed(phase, rows)
         for kind, weights in self.model["w16"].items():
             path = "b" if self.on("FG_B") and not has("one_path") else "a"
             if has("level_labels") and self.env.get("FG_CPU_LEVEL") == "low":
@@ -162,7 +176,17 @@ class Engine:
         shift += int(has("stale_graph") and not fresh and rows >= 16)
         shift += int(has("reader_forks") and "FG_TRACE" in self.env)
         shift += int(self.spoilt)
+        shift += int(has("replay_forks") and replayed and history[0] == 16 and len(history) > 30)
+        shift += int(has("few_rows_fork") and 1 < rows < 16)
+        if has("replay_labels") and replayed:
+            self.count(phase, "add", "add.replayed", 1)
         logits = logits_of([*history, *[1] * shift], self.model["vocabulary"])
+        if has("racing"):
+            logits[0] += self.forwards / 1024
+        if has("thread_bits") and self.env.get("FG_THREADS") == "2":
+            logits[0] += 1 / 1024
+        if has("few_rows_differ") and 1 < rows < 16:
+            logits[0] += 1 / 1024
         self.dump(history, rows, logits)
         self.forwards += 1
         return logits
@@ -212,10 +236,20 @@ class Engine:
         out.write_bytes(b"".join(map(packed, rows)))
         return {"outputs": {"logits": {"file": str(out), "dtype": "f32"}}, "labels": []}
 
+    # Memory of a device of its own; 64 MiB of it may be booked nowhere.
+
+    def memory(self):
+        booked, before = {"weights": 300, "kv": 20 + 5 * int(has("gate_holds") and not self.on("FG_A"))}, 1000
+        used = before + sum(booked.values()) + 3 + 64 * has("unbooked")
+        sizes = {name: {"now": mib << 20, "peak": mib << 20, "file_backed": name == "weights"} for name, mib in booked.items()}
+        return {"categories": sizes, "system": {"anonymous": 1, "file_backed": 0, "peak_resident": 1},
+                "device": {"total": 9000 << 20, "used": used << 20, "used_before": before << 20}}
+
     def told_ledger(self):
         told = self.ledger
         self.anew()
-        return {"forwards": told["forwards"], "refusals": told["refusals"], "gate_reads": [],
+        return {"forwards": told["forwards"], "refusals": told["refusals"], "gate_reads": [], "launches": told["launches"],
+                "captures": told["captures"], "replays": told["replays"],
                 "dispatch": [{"phase": p, "op": o, "label": l, "count": c} for (p, o, l), c in sorted(told["dispatch"].items())],
                 "graphs": {"built": told["built"], "reused": told["reused"], "identities": sorted(told["identities"])}}
 
@@ -225,7 +259,7 @@ class Engine:
             self.sessions.clear()
             self.anew()
         known = {"load": lambda: self.load(request), "generate": lambda: self.generate(request),
-                 "op": lambda: self.op(request), "ledger": self.told_ledger}
+                 "op": lambda: self.op(request), "ledger": self.told_ledger, "memory": self.memory}
         return known.get(kind, dict)()
 
 
