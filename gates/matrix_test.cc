@@ -360,20 +360,27 @@ TEST(Matrix, GitBlobIdIsGits) {
   EXPECT_EQ(*GitBlobId(path), "ce013625030ba8dba906f756967f9e9ca394464a");
 }
 
-const std::vector<std::string> kTwelve = {
-    "parity",         "greedy_contrast", "lattice",     "quality",  "liveness", "optout",
-    "decode_neutral", "reuse_neutral",   "mixed_quant", "backstop", "readers",  "memory_two_way"};
+const std::vector<std::string> kAll = {
+    "parity",  "greedy_contrast", "lattice",       "quality",     "liveness",
+    "optout",  "decode_neutral",  "reuse_neutral", "mixed_quant", "backstop",
+    "readers", "memory_two_way",  "determinism",   "sanitizer"};
 
 TEST(Matrix, TheProjectsOwnLoadsAndStatesEveryPair) {
   const auto matrix =
-      Matrix::Load(std::string(FG_SOURCE_DIR) + "/gates/matrix.yaml", "gates/matrix.yaml", kTwelve);
+      Matrix::Load(std::string(FG_SOURCE_DIR) + "/gates/matrix.yaml", "gates/matrix.yaml", kAll);
   ASSERT_TRUE(matrix.ok()) << matrix.status().message();
-  EXPECT_EQ(matrix->pairs().size(), 12u * 9u);
+  EXPECT_EQ(matrix->pairs().size(), 14u * 9u);
   EXPECT_EQ(matrix->Rows(),
             (std::vector<std::string>{"default", "FG_MMQ", "FG_MMQ_RAW", "FG_MMQ_RAW_NB",
                                       "FG_MMQ_A_TRANSPOSE", "FG_MMQ_Q6K_NB", "FG_MMQ_A_FUSE",
                                       "FG_MMQ_Q6K_EXP", "FG_MMQ_Q4K_DSC"}));
   EXPECT_GT(matrix->Cells("cpu").size(), 80u);
+  EXPECT_FALSE(matrix->KindInScope("sanitizer", "cpu"));
+  EXPECT_EQ(matrix->Rows("sm_90"), std::vector<std::string>{"default"});
+  for (const CellId& cell : matrix->Cells("sm_90")) EXPECT_EQ(cell.gate, "default");
+  EXPECT_EQ(matrix->Class("sm_90")->cells, 1);
+  EXPECT_EQ(matrix->FindEvidence("parity", "sm_90")->agreement.at("ops"), "float64_ops");
+  EXPECT_EQ(matrix->FindEvidence("parity", "cpu")->agreement.at("ops"), "bitwise");
   EXPECT_EQ(matrix->FindGate("FG_MMQ_A_FUSE")->set,
             (std::map<std::string, std::string>{{"on", "2"}, {"mode1", "1"}, {"off", "0"}}));
   for (const std::string other : {"FG_MMQ", "FG_MMQ_Q6K_NB"}) {
@@ -434,6 +441,88 @@ TEST(Matrix, PathsAreCountedForEachModelOfTheKind) {
             "m.yaml:25:115: evidence.lattice.distinct_paths.a must be at least 1");
   EXPECT_EQ(refused("distinct_paths: {a: 1, b: 2}, only: []"),
             "m.yaml:25:131: evidence.lattice.only must not be empty");
+}
+
+// The small matrix with classes, gate FG_B on one of them alone, and a kind that differs there.
+std::string ClassedText() {
+  std::string text = Spoilt(Parts().Text(), "version: 1\n",
+                            "version: 1\nclasses:\n  cpu: {probe: [probe]}\n  sm_90: {probe: "
+                            "[probe, --device, cuda], device: cuda, cells: 1, engines: 3}\n");
+  text = Spoilt(text, "    needs: [FG_A]\n", "    scope: [cpu]\n    needs: [FG_A]\n");
+  text = Spoilt(text, "  liveness: {models: [a, b], prompts: p, tokens: 4, agreement: bitwise}\n",
+                "  liveness: {models: [a], prompts: p, tokens: 4, agreement: bitwise, classes: "
+                "{sm_90: {models: [b], tokens: 9, timeout: 7 s}}}\n");
+  return Spoilt(text, "  greedy_contrast: {models", "  greedy_contrast: {scope: [cpu], models");
+}
+
+TEST(Matrix, AClassSaysHowItsEnginesRun) {
+  const Matrix matrix = Loaded(ClassedText());
+  const auto device = matrix.Class("sm_90");
+  ASSERT_TRUE(device.ok());
+  EXPECT_EQ(device->probe, (std::vector<std::string>{"probe", "--device", "cuda"}));
+  EXPECT_EQ(device->device, "cuda");
+  EXPECT_EQ(device->cells, 1);
+  EXPECT_EQ(device->engines, 3);
+  EXPECT_EQ(matrix.Class("cpu")->cells, 0);
+  EXPECT_EQ(matrix.Class("sm_91").status().message(),
+            "the matrix declares no class 'sm_91'; did you mean 'sm_90'?; its classes are cpu, "
+            "sm_90");
+  EXPECT_EQ(Loaded(Parts().Text()).Class("any")->probe, std::vector<std::string>{"probe"});
+  const auto refused = [](const std::string& from, const std::string& to) {
+    return Refused(Spoilt(ClassedText(), from, to));
+  };
+  EXPECT_EQ(refused("cells: 1,", "cells: 0,"),
+            "m.yaml:4:64: classes.sm_90.cells must be at least 1");
+  EXPECT_EQ(refused("cpu: {probe: [probe]}", "cpu: {probe: []}"),
+            "m.yaml:3:16: classes.cpu.probe must not be empty");
+  EXPECT_EQ(refused("scope: [cpu]\n", "scope: [cpi]\n"),
+            "m.yaml:20:13: unknown hardware class 'cpi' in gates.FG_B.scope; did you mean 'cpu'?");
+  EXPECT_EQ(refused("{sm_90: {models: [b]", "{sm_9: {models: [b]"),
+            "m.yaml:26:80: unknown hardware class 'sm_9' in evidence.liveness.classes; did you "
+            "mean 'sm_90'?");
+}
+
+TEST(Matrix, ScopeAndClassesChangeWhatAClassSees) {
+  const Matrix matrix = Loaded(ClassedText());
+  EXPECT_EQ(CellTexts(matrix, "sm_90"),
+            (std::vector<std::string>{"liveness/default/b", "liveness/FG_A/b",
+                                      "memory_two_way/default/a", "memory_two_way/FG_A/a"}));
+  EXPECT_EQ(CellTexts(matrix, "cpu"),
+            (std::vector<std::string>{"liveness/default/a", "liveness/FG_A/a", "liveness/FG_B/a",
+                                      "greedy_contrast/FG_A/a", "memory_two_way/default/a",
+                                      "memory_two_way/FG_A/a"}));
+  EXPECT_EQ(matrix.Rows("sm_90"), (std::vector<std::string>{"default", "FG_A"}));
+  EXPECT_EQ(matrix.FindEvidence("liveness", "sm_90")->Integer("tokens"), 9);
+  EXPECT_EQ(matrix.FindEvidence("liveness", "sm_90")->timeout_ms, 7000);
+  EXPECT_EQ(matrix.FindEvidence("liveness", "sm_90")->Text("prompts"), "p");
+  EXPECT_EQ(matrix.FindEvidence("liveness", "cpu")->Integer("tokens"), 4);
+  // What one class sees does not count for another.
+  const Matrix other = Loaded(Spoilt(ClassedText(), "tokens: 9", "tokens: 10"));
+  EXPECT_EQ(*matrix.Hash("cpu", NoBlob), *other.Hash("cpu", NoBlob));
+  EXPECT_NE(*matrix.Hash("sm_90", NoBlob), *other.Hash("sm_90", NoBlob));
+  EXPECT_EQ(Refused(Spoilt(ClassedText(), "tokens: 9", "prompt: 9")).substr(0, 34),
+            "m.yaml:26:101: unknown key 'prompt");
+}
+
+TEST(Matrix, AnAspectStandsWithItsField) {
+  const std::vector<std::string> kinds = {"parity"};
+  const auto text = [](const std::string& rest) {
+    const Parts parts;
+    return parts.version + parts.models + parts.tolerances + parts.gates +
+           "evidence:\n  parity: {models: [a], ops: o, pins: p, " + rest + "}\n" +
+           "cells: {parity: {default: required, FG_A: required, FG_B: required}}\n";
+  };
+  const std::string with = "agreement: {ops: near, logits: near, layers: near}";
+  EXPECT_TRUE(Matrix::Parse(text("against: cpu, " + with), "m.yaml", kinds).ok());
+  for (const std::string& rest :
+       {with, std::string("against: cpu, agreement: {ops: near, logits: near}")}) {
+    const auto wrong = Matrix::Parse(text(rest), "m.yaml", kinds);
+    ASSERT_FALSE(wrong.ok());
+    EXPECT_NE(wrong.status().message().find(
+                  "evidence.parity: agreement.layers and against stand together or not at all"),
+              std::string::npos)
+        << wrong.status().message();
+  }
 }
 
 }  // namespace

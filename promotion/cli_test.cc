@@ -240,6 +240,27 @@ TEST_F(CliTest, RunHandsOnWhatWasAsked) {
   EXPECT_EQ(seen_.out, root_ + "/out/latest/gpu");
 }
 
+TEST_F(CliTest, AClassThatIsDeclaredSaysHowManyCellsAtATime) {
+  std::string text = kSmallMatrix;
+  text.insert(std::string("version: 1\n").size(),
+              "classes: {cpu: {probe: [probe]}, gpu: {probe: [probe, --device, gpu], cells: 1}}\n");
+  Write("m.yaml", text);
+  EXPECT_EQ(Run({"run", "--quiet", "--class", "gpu", "--jobs", "3", "--models", root_ + "/big"}),
+            0);
+  EXPECT_EQ(seen_.jobs, 1);
+  EXPECT_EQ(seen_.models, root_ + "/big");
+  EXPECT_EQ(Run({"run", "--quiet", "--jobs", "3"}), 0);
+  EXPECT_EQ(seen_.jobs, 3);
+  for (const char* command : {"run", "list", "selfcheck"}) {
+    EXPECT_EQ(Run({command, "--class", "gpv"}), 2);
+    EXPECT_EQ(err_.str(),
+              "flipgate: the matrix declares no class 'gpv'; did you mean 'gpu'?; its classes are "
+              "cpu, gpu\n");
+  }
+  EXPECT_EQ(Run({"explain", "parity", "--class", "gpu"}), 0);
+  EXPECT_THAT(out_.str(), HasSubstr("there is no out/latest/gpu/bundle.json"));
+}
+
 TEST_F(CliTest, RunSaysTheVerdictAndLeavesAnArchive) {
   EXPECT_EQ(Run({"run"}), 0);
   EXPECT_THAT(out_.str(), HasSubstr("[1/6] pass        parity/default/a 0.25 s\n"));

@@ -95,6 +95,28 @@ TEST_F(DoctorTest, ABuildIsHeldAgainstTheMatrix) {
   EXPECT_EQ(findings[2].text, "the engine runs on class 'cpu', not on 'sm_90'");
 }
 
+TEST_F(DoctorTest, ADeviceIsOfTheClassAskedFor) {
+  Project project;
+  project.root = root_;
+  Json hello = {{"device",
+                 {{"class", "gpu"},
+                  {"name", "Device"},
+                  {"driver", "580.1"},
+                  {"memory_bytes", int64_t{3} << 29},
+                  {"native", true}}}};
+  Findings findings = CheckBuild(project, SmallMatrix(), "gpu", hello);
+  EXPECT_EQ(findings.back().text, "Device; driver 580.1; 1.5 GiB");
+  EXPECT_EQ(findings.back().level, Level::kOk);
+  hello["device"]["native"] = false;
+  findings = CheckBuild(project, SmallMatrix(), "gpu", hello);
+  EXPECT_EQ(findings.back().text,
+            "Device; driver 580.1; 1.5 GiB; compiled when it starts, unproven");
+  EXPECT_EQ(findings.back().level, Level::kWarn);
+  findings = CheckBuild(project, SmallMatrix(), "cpu", hello);
+  EXPECT_EQ(findings.back().text, "the engine runs on class 'gpu', not on 'cpu'");
+  EXPECT_EQ(findings.back().level, Level::kFail);
+}
+
 TEST_F(DoctorTest, AVariantWithAnotherSumIsNamed) {
   Project project;
   project.root = root_;

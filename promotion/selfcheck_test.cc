@@ -247,5 +247,33 @@ TEST(Faults, AnEngineThatCannotSayIsNamed) {
               testing::StartsWith("head's `faults --json`: faults:1:"));
 }
 
+TEST_F(SelfCheckTest, AClassTriesWhatItCanShow) {
+  std::string text = kSmallMatrix;
+  text.insert(
+      std::string("version: 1\n").size(),
+      "classes: {cpu: {probe: [probe], device: cpu}, gpu: {probe: [probe], device: cuda}}\n");
+  const std::string lattice = "  lattice: {models: [a], ";
+  text.replace(text.find(lattice), lattice.size(), "  lattice: {scope: [gpu], models: [a], ");
+  options_.base.matrix = std::move(Matrix::Parse(text, "m.yaml", SmallKinds())).value();
+  options_.faults.push_back({"raced", "races", {"parity"}, "cuda"});
+  options_.faults.push_back({"slow", "waits", {"parity", "lattice"}, "cpu"});
+  SelfCheckOptions narrow = options_;
+  ASSERT_TRUE(NarrowToClass(&narrow).ok());
+  // torn lists the lattice alone, which this class does not measure; raced acts elsewhere.
+  ASSERT_EQ(narrow.faults.size(), 2u);
+  EXPECT_EQ(narrow.faults[0].name, "bent");
+  EXPECT_EQ(narrow.faults[1].name, "slow");
+  EXPECT_THAT(narrow.faults[1].kinds, ElementsAre("parity"));
+  EXPECT_THAT(narrow.all_kinds, ElementsAre("parity"));
+  options_.fault_names = {"raced"};
+  EXPECT_EQ(RunSelfCheck(options_).status().message(),
+            "--fault raced: acts on device cuda, or what must turn red under it is not measured "
+            "on class 'cpu'");
+  options_.fault_names.clear();
+  options_.kinds = {"lattice"};
+  EXPECT_EQ(RunSelfCheck(options_).status().message(),
+            "--kind lattice: is not measured on class 'cpu'");
+}
+
 }  // namespace
 }  // namespace flipgate
