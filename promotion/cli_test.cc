@@ -258,7 +258,10 @@ TEST_F(CliTest, AClassThatIsDeclaredSaysHowManyCellsAtATime) {
               "cpu, gpu\n");
   }
   EXPECT_EQ(Run({"explain", "parity", "--class", "gpu"}), 0);
-  EXPECT_THAT(out_.str(), HasSubstr("there is no out/latest/gpu/bundle.json"));
+  EXPECT_THAT(out_.str(), HasSubstr("default           required on a\n"));
+  EXPECT_EQ(Run({"explain", "parity"}), 0);
+  EXPECT_THAT(out_.str(), HasSubstr("default           required on a, b\n"));
+  EXPECT_EQ(Run({"explain", "parity/default/b", "--class", "gpu"}), 2);
 }
 
 TEST_F(CliTest, RunSaysTheVerdictAndLeavesAnArchive) {
