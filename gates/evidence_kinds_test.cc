@@ -148,7 +148,12 @@ CellResult RunKind(const std::string& defect, const CellId& cell, const Changes&
   const auto& kinds = AllEvidenceKinds();
   const auto kind = std::find_if(kinds.begin(), kinds.end(),
                                  [&](const EvidenceKind& k) { return k.name == cell.kind; });
-  return kind->run(context, cell);
+  CellResult result = kind->run(context, cell);
+  // A null in a passing cell's figures would be a NaN to `flipgate verify`.
+  if (result.outcome == Outcome::kPass) {
+    EXPECT_EQ(result.figures.dump().find("null"), std::string::npos) << result.figures.dump();
+  }
+  return result;
 }
 
 void Green(const CellId& cell, const Changes& changes = {}) {

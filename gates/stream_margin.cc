@@ -61,7 +61,7 @@ MarginComparison CompareByMargin(const std::vector<Stream>& a, const std::string
                                  const std::vector<Stream>& b, const std::string& b_name,
                                  double share) {
   MarginComparison result;
-  result.figures = {{"first_different", nullptr}};
+  result.figures = fg::Json::object();
   if (a.empty() || a.size() != b.size())
     result.fault =
         fmt::format("{} gave {} streams, {} gave {}", a_name, a.size(), b_name, b.size());

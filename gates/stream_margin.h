@@ -17,8 +17,8 @@ struct MarginComparison {
   int64_t free = 0;   // steps whose margin did not
   bool bitwise = true;
   std::optional<std::string> fault;
-  // {"bitwise", "bound", "free", "first_different": null or {"prompt", "step", "margin", "limit",
-  // "tokens": [a, b]}}: the first step whose logits differ.
+  // {"bitwise", "bound", "free"} and, where some logits differ, "first_different": {"prompt",
+  // "step", "margin", "limit", "tokens": [a, b]} of the first step that does.
   fg::Json figures;
 };
 

@@ -32,7 +32,7 @@ TEST(StreamMargin, SureTokensAgree) {
   EXPECT_TRUE(same.bitwise);
   EXPECT_EQ(same.bound, 2);
   EXPECT_EQ(same.free, 1);
-  EXPECT_EQ(same.figures["first_different"], nullptr);
+  EXPECT_FALSE(same.figures.contains("first_different"));
 }
 
 TEST(StreamMargin, AnUnsureTokenMayDifferAndEndsTheComparison) {

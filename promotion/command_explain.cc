@@ -76,12 +76,15 @@ Json AgreementJson(const Matrix& matrix, const EvidenceSpec& spec) {
 }
 
 Json PairJson(const Matrix& matrix, const PairSpec& pair, const std::string& hardware_class) {
+  const std::vector<std::string> models = matrix.Models(pair, hardware_class);
+  const bool required = pair.status == PairSpec::Status::kRequired;
+  if ((required && models.empty()) || !matrix.GateInScope(pair.gate, hardware_class) ||
+      !matrix.KindInScope(pair.kind, hardware_class)) {
+    return {{"out_of_scope", hardware_class}};
+  }
   switch (pair.status) {
-    case PairSpec::Status::kRequired: {
-      const auto models = matrix.Models(pair, hardware_class);
-      if (models.empty()) return {{"out_of_scope", hardware_class}};
+    case PairSpec::Status::kRequired:
       return {{"required", models}};
-    }
     case PairSpec::Status::kShared:
       return {{"shared_with", pair.shared_with}};
     case PairSpec::Status::kNotApplicable:
