@@ -66,6 +66,7 @@ Result<Settings> ResolveSettings(const Variables& variables) {
   }
   settings.sync_launch = SwitchIsOn(Find(variables, "FG_SYNC_LAUNCH"), false);
   settings.capture = SwitchIsOn(Find(variables, "FG_CAPTURE"), true);
+  settings.clear_outputs = SwitchIsOn(Find(variables, "FG_CLEAR_OUTPUTS"), false);
   settings.cublaslt_path = Find(variables, "FG_CUBLASLT_PATH").value_or("");
   settings.device_class = Find(variables, "FG_DEVICE_CLASS").value_or("");
   settings.graph_dump = Find(variables, "FG_GRAPH_DUMP").value_or("");

@@ -49,7 +49,7 @@ const std::vector<SettingEntry>& SettingTable() {
       {"FG_FAULT", false},           {"FG_STRICT_ENV", true},    {"FG_GRAPH_DUMP", false},
       {"FG_DUMP_DIR", false},        {"FG_TRACE", false},        {"FG_LIVE", false},
       {"FG_PLANE_LIMIT_MIB", false}, {"FG_SYNC_LAUNCH", true},   {"FG_CAPTURE", true},
-      {"FG_CUBLASLT_PATH", false},   {"FG_DEVICE_CLASS", false},
+      {"FG_CUBLASLT_PATH", false},   {"FG_DEVICE_CLASS", false}, {"FG_CLEAR_OUTPUTS", true},
   };
   return table;
 }

@@ -20,11 +20,12 @@ struct Settings {
   bool strict_env = false;                // FG_STRICT_ENV=1 makes every peculiarity an error
   std::optional<int64_t> plane_limit_mib;  // FG_PLANE_LIMIT_MIB: most MiB of weight planes
   // Of another device than the CPU, which leaves them unused.
-  bool sync_launch = false;   // FG_SYNC_LAUNCH=1: each launch is waited for and checked, nothing is
-                              // captured
-  bool capture = true;        // FG_CAPTURE=0: every step runs eagerly
-  std::string cublaslt_path;  // FG_CUBLASLT_PATH: a file or a folder; empty searches
-  std::string device_class;   // FG_DEVICE_CLASS: the class to report; empty for the device's own
+  bool sync_launch = false;  // FG_SYNC_LAUNCH=1: each launch is waited for and checked, nothing is
+                             // captured
+  bool capture = true;       // FG_CAPTURE=0: every step runs eagerly
+  bool clear_outputs = false;  // FG_CLEAR_OUTPUTS=1: a GEMM's output is zeroed before it
+  std::string cublaslt_path;   // FG_CUBLASLT_PATH: a file or a folder; empty searches
+  std::string device_class;    // FG_DEVICE_CLASS: the class to report; empty for the device's own
   // The readers of intermediate values (docs/readers.md); empty where none is asked for.
   std::string graph_dump;  // FG_GRAPH_DUMP: a file
   std::string dump_dir;    // FG_DUMP_DIR: a folder

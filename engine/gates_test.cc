@@ -355,18 +355,20 @@ TEST(GateSettings, ThoseOfAnotherDeviceAreRead) {
   const auto unset = Opened({});
   EXPECT_FALSE(unset->settings().sync_launch);
   EXPECT_TRUE(unset->settings().capture);
+  EXPECT_FALSE(unset->settings().clear_outputs);
   EXPECT_EQ(unset->settings().cublaslt_path, "");
   EXPECT_EQ(unset->settings().device_class, "");
   const Environment environment = {"FG_SYNC_LAUNCH=1", "FG_CAPTURE=0", "FG_CUBLASLT_PATH=/opt/lt",
-                                   "FG_DEVICE_CLASS=sm_80"};
+                                   "FG_DEVICE_CLASS=sm_80", "FG_CLEAR_OUTPUTS=1"};
   const auto gates = Opened(environment);
   ASSERT_TRUE(gates.ok()) << gates.status().message();
   EXPECT_TRUE(gates->settings().sync_launch);
   EXPECT_FALSE(gates->settings().capture);
+  EXPECT_TRUE(gates->settings().clear_outputs);
   EXPECT_EQ(gates->settings().cublaslt_path, "/opt/lt");
   EXPECT_EQ(gates->settings().device_class, "sm_80");
   EXPECT_TRUE(gates->peculiar().empty());
-  EXPECT_EQ(gates->settings_set().size(), 4u);
+  EXPECT_EQ(gates->settings_set().size(), 5u);
   const DeviceSettings early = Gates::DeviceSettingsOf(environment);
   EXPECT_EQ(early.cublaslt_path, "/opt/lt");
   EXPECT_EQ(early.device_class, "sm_80");
@@ -384,13 +386,15 @@ TEST(GateSettings, SwitchesAmongThemFollowTheTable) {
   for (const ValueRow& row : kValues) {
     if (!row.text) continue;
     SCOPED_TRACE(*row.text);
-    for (const char* name : {"FG_PREFILL_GEMM", "FG_CAPTURE", "FG_SYNC_LAUNCH"}) {
+    for (const char* name :
+         {"FG_PREFILL_GEMM", "FG_CAPTURE", "FG_SYNC_LAUNCH", "FG_CLEAR_OUTPUTS"}) {
       const auto gates = Opened({std::string(name) + "=" + *row.text});
       EXPECT_EQ(gates->peculiar().size(), row.said ? 1u : 0u) << name;
     }
     EXPECT_EQ(Opened({"FG_PREFILL_GEMM=" + *row.text})->settings().prefill_gemm, row.on_promoted);
     EXPECT_EQ(Opened({"FG_CAPTURE=" + *row.text})->settings().capture, row.on_promoted);
     EXPECT_EQ(Opened({"FG_SYNC_LAUNCH=" + *row.text})->settings().sync_launch, row.on_opt_in);
+    EXPECT_EQ(Opened({"FG_CLEAR_OUTPUTS=" + *row.text})->settings().clear_outputs, row.on_opt_in);
   }
 }
 

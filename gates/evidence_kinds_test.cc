@@ -61,7 +61,8 @@ std::string MatrixText() {
          "  sanitizer: {models: [m], command: [" +
          kTool +
          ", clean, --tool, \"{tool}\", --log, \"{log}\"], search: [/nowhere], tools: [memcheck, "
-         "racecheck], prompt_tokens: 21, tokens: 2, eager: {FG_CAPTURE: 0}, agreement: bitwise}\n"
+         "racecheck], prompt_tokens: 21, tokens: 2, variables: {FG_CLEAR_OUTPUTS: 1}, eager: "
+         "{FG_CAPTURE: 0}, agreement: bitwise}\n"
          "  memory_two_way: {models: [m], prompt_tokens: 20, tokens: 2, agreement: {share: close, "
          "slack_mib: slack}}\n"
          "cells:\n"

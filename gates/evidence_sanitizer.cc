@@ -153,8 +153,12 @@ struct Way {
 };
 
 fg::Result<std::vector<Way>> PlainRuns(RunContext& context) {
-  std::vector<Way> ways = {{"", {}, {}},
-                           {"-eager", context.spec().fields.at("eager").get<Variables>(), {}}};
+  const Json& fields = context.spec().fields;
+  Variables captured;
+  if (fields.contains("variables")) captured = fields.at("variables").get<Variables>();
+  Variables eager = captured;
+  for (const auto& [name, value] : fields.at("eager").get<Variables>()) eager[name] = value;
+  std::vector<Way> ways = {{"", captured, {}}, {"-eager", eager, {}}};
   for (Way& way : ways) {
     FG_ASSIGN_OR_RETURN(CellEngine engine,
                         context.Engine(Arm::kHead, way.variables, context.cell().model));

@@ -76,6 +76,7 @@ const std::map<std::string, KindInMatrix>& Kinds() {
                    {"tools", Type::kNames},
                    {"prompt_tokens", Type::kCount},
                    {"tokens", Type::kCount},
+                   {"variables", Type::kVariables, false},
                    {"eager", Type::kVariables}}}},
       {"mixed_quant",
        {.fields =
