@@ -1,5 +1,6 @@
 #include "kernels/cuda/activations_row.cuh"
 #include "kernels/cuda/elementwise.h"
+#include "kernels/cuda/pdl.cuh"
 
 namespace fg::cuda {
 namespace {
@@ -37,6 +38,8 @@ template <bool kVector>
 __global__ void __launch_bounds__(kThreads)
     ArgmaxKernel(const float* logits, int n, int32_t* ids, State* states) {
   __shared__ unsigned long long keys[kThreads / 32];
+  LetNextLaunchStart();
+  WaitForLaunchBefore();
   const float* row = logits + static_cast<int64_t>(blockIdx.x) * n;
   float4 v[kSteps];
   const auto at = [](int j) {
@@ -81,11 +84,11 @@ cudaError_t Argmax(const float* logits, int64_t rows, int64_t n, int32_t* ids, v
   const dim3 grid(static_cast<unsigned>(rows), static_cast<unsigned>(blocks));
   State* states = static_cast<State*>(scratch);
   if (VectorRows(n, logits)) {
-    ArgmaxKernel<true><<<grid, kThreads, 0, stream>>>(logits, static_cast<int>(n), ids, states);
-  } else {
-    ArgmaxKernel<false><<<grid, kThreads, 0, stream>>>(logits, static_cast<int>(n), ids, states);
+    return LaunchOverlapping<ArgmaxKernel<true>>(grid, kThreads, 0, stream, logits,
+                                                 static_cast<int>(n), ids, states);
   }
-  return cudaGetLastError();
+  return LaunchOverlapping<ArgmaxKernel<false>>(grid, kThreads, 0, stream, logits,
+                                                static_cast<int>(n), ids, states);
 }
 
 int64_t ArgmaxScratch(int64_t rows) { return rows * static_cast<int64_t>(sizeof(State)); }

@@ -11,6 +11,7 @@
 #include <cuda_fp16.h>
 
 #include "kernels/cuda/attention_few.cuh"
+#include "kernels/cuda/pdl.cuh"
 
 namespace fg::cuda {
 namespace {
@@ -79,6 +80,18 @@ __device__ __forceinline__ void FewLoad(const uint16_t* from, int64_t stride, in
     to[i] = make_uint4(0, 0, 0, 0);
     if (key + i * Shape::kBeside < end) to[i] = __ldg(reinterpret_cast<const uint4*>(at));
     at += Shape::kBeside * stride;
+  }
+}
+
+// The part's keys and values to L2, where they are of use while the launch before ends.
+template <int kDim>
+__device__ __forceinline__ void FewPrefetch(const AttentionArgs& args, const FewBlock& b) {
+  constexpr int kLine = 64, kLines = kDim / kLine;  // values of 128 bytes
+  for (int i = static_cast<int>(threadIdx.x); i < (b.end - b.begin) * kLines; i += kFewThreads) {
+    const int64_t at =
+        (b.begin + i / kLines) * args.kv_heads * kDim + b.kv_head * kDim + i % kLines * kLine;
+    PrefetchL2(args.keys + at);
+    PrefetchL2(args.values + at);
   }
 }
 
@@ -223,9 +236,12 @@ template <int kDim, int kHeads, int kBatch>
 __global__ void __launch_bounds__(kFewThreads) AttentionFewKernel(AttentionFewCall call) {
   using Shape = FewShape<kDim, kHeads, kBatch>;
   __shared__ __align__(16) FewShared<kDim, kHeads> shared;
-  const FewBlock b = FewBlockOf(call);
-  if (b.begin >= b.end) return;  // behind the row: nothing waits for it
+  LetNextLaunchStart();
+  const FewBlock b = FewBlockOf(call);  // no launch writes positions
   const AttentionArgs& args = call.args;
+  FewPrefetch<kDim>(args, b);
+  WaitForLaunchBefore();
+  if (b.begin >= b.end) return;  // behind the row: nothing waits for it
   const int lane = static_cast<int>(threadIdx.x) % 32, warp = WarpIndex();
   const int64_t stride = args.kv_heads * kDim;
   constexpr int kWarpKeys = Shape::kSweep / kFewWarps;
@@ -270,13 +286,15 @@ template <int kDim, int kHeads>
 cudaError_t LaunchFewHeads(const AttentionFewCall& call, cudaStream_t stream) {
   const int batch = AttentionBatch(kDim, call.part);
   if (batch == 2) {
-    AttentionFewKernel<kDim, kHeads, 2><<<FewGrid(call), kFewThreads, 0, stream>>>(call);
-  } else if (batch == 4) {
-    AttentionFewKernel<kDim, kHeads, 4><<<FewGrid(call), kFewThreads, 0, stream>>>(call);
-  } else {
-    AttentionFewKernel<kDim, kHeads, 8><<<FewGrid(call), kFewThreads, 0, stream>>>(call);
+    return LaunchOverlapping<AttentionFewKernel<kDim, kHeads, 2>>(FewGrid(call), kFewThreads, 0,
+                                                                  stream, call);
   }
-  return cudaGetLastError();
+  if (batch == 4) {
+    return LaunchOverlapping<AttentionFewKernel<kDim, kHeads, 4>>(FewGrid(call), kFewThreads, 0,
+                                                                  stream, call);
+  }
+  return LaunchOverlapping<AttentionFewKernel<kDim, kHeads, 8>>(FewGrid(call), kFewThreads, 0,
+                                                                stream, call);
 }
 
 template <int kDim>

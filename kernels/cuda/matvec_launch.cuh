@@ -6,6 +6,7 @@
 #include <cstdint>
 
 #include "kernels/cuda/matvec.h"
+#include "kernels/cuda/pdl.cuh"
 
 namespace fg::cuda::matvec {
 
@@ -36,28 +37,10 @@ struct Launch {
   int rows;
   int groups;  // of rows; block b works for group b % groups, so that neighbours read one weight
   int tiles;   // of outputs, one after the other, in a block
+  int stages;  // of a warp's ring, in the form of matvec_bulk.cuh
   float* y;
   ActivationChunk* chunks;
 };
-
-// Lets the next launch's blocks come in as this one's leave.
-__device__ inline void LetNextLaunchStart() {
-#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
-  asm volatile("griddepcontrol.launch_dependents;" ::: "memory");
-#endif
-}
-
-// Until the launch before has ended and its writes are to be seen. Before it only prefetches to L2
-// are allowed: they cannot bring back an old value.
-__device__ inline void WaitForLaunchBefore() {
-#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
-  asm volatile("griddepcontrol.wait;" ::: "memory");
-#endif
-}
-
-__device__ inline void PrefetchL2(const void* at) {
-  asm volatile("prefetch.global.L2 [%0];" ::"l"(at));
-}
 
 struct DeviceFacts {
   cudaError_t error = cudaSuccess;
@@ -86,19 +69,22 @@ Prepared Prepare(Kernel* kernel) {
 
 template <class Kernel>
 cudaError_t Start(Kernel* kernel, const Prepared& prepared, int64_t blocks, size_t shared,
-                  const Launch& launch, cudaStream_t stream) {
+                  const Launch& launch, cudaStream_t stream, int cluster = 1,
+                  int threads = kThreads) {
   if (prepared.error != cudaSuccess) return prepared.error;
   if (blocks > INT32_MAX) return cudaErrorInvalidValue;
-  cudaLaunchAttribute overlap = {};
-  overlap.id = cudaLaunchAttributeProgrammaticStreamSerialization;
-  overlap.val.programmaticStreamSerializationAllowed = 1;
+  cudaLaunchAttribute attributes[2] = {};
+  attributes[0].id = cudaLaunchAttributeProgrammaticStreamSerialization;
+  attributes[0].val.programmaticStreamSerializationAllowed = 1;
+  attributes[1].id = cudaLaunchAttributeClusterDimension;
+  attributes[1].val.clusterDim = {static_cast<unsigned>(cluster), 1, 1};
   cudaLaunchConfig_t config = {};
   config.gridDim = dim3(static_cast<unsigned>(blocks));
-  config.blockDim = dim3(kThreads);
+  config.blockDim = dim3(static_cast<unsigned>(threads));
   config.dynamicSmemBytes = shared;
   config.stream = stream;
-  config.attrs = &overlap;
-  config.numAttrs = prepared.waits ? 1 : 0;
+  config.attrs = attributes;
+  config.numAttrs = !prepared.waits ? 0 : cluster == 1 ? 1 : 2;
   const cudaError_t error = cudaLaunchKernelEx(&config, kernel, launch);
   return error != cudaSuccess ? error : cudaGetLastError();
 }

@@ -1,6 +1,7 @@
 #include "kernels/cuda/rms_norm.h"
 
 #include "kernels/cuda/activations_row.cuh"
+#include "kernels/cuda/pdl.cuh"
 
 namespace fg::cuda {
 namespace {
@@ -52,10 +53,73 @@ __device__ float4 Weighted(float4 v, float s, float4 w) {
                      __fmul_rn(__fmul_rn(v.z, s), w.z), __fmul_rn(__fmul_rn(v.w, s), w.w));
 }
 
+// QuantizeGroup<4> of each step, side by side: of one row nothing else hides how long a step's
+// shuffles take.
+__device__ void QuantizeHeld(ActivationChunk* chunks, int n, const float4 (&v)[kHeldSteps]) {
+  const int lane = static_cast<int>(threadIdx.x) % 8;
+  uint32_t largest[kHeldSteps];
+  float r[kHeldSteps];
+  int q[kHeldSteps][4], sum[kHeldSteps], other[kHeldSteps];
+#pragma unroll
+  for (int j = 0; j < kHeldSteps; ++j) {
+    largest[j] = max(max(MagnitudeBits(v[j].x), MagnitudeBits(v[j].y)),
+                     max(MagnitudeBits(v[j].z), MagnitudeBits(v[j].w)));
+  }
+#pragma unroll
+  for (int step = 4; step > 0; step /= 2) {
+#pragma unroll
+    for (int j = 0; j < kHeldSteps; ++j) {
+      largest[j] = max(largest[j], __shfl_xor_sync(kWholeWarp, largest[j], step));
+    }
+  }
+#pragma unroll
+  for (int j = 0; j < kHeldSteps; ++j) {
+    const float amax = __uint_as_float(largest[j]);
+    const bool some = largest[j] < kInfinityBits && amax >= 0x1p-100f;
+    r[j] = __fdiv_rn(127.0f, some ? amax : 1.0f);
+    const float four[4] = {v[j].x, v[j].y, v[j].z, v[j].w};
+    sum[j] = 0;
+#pragma unroll
+    for (int i = 0; i < 4; ++i) {
+      q[j][i] = some ? __float2int_rn(__fmul_rn(four[i], r[j])) : 0;
+      sum[j] += q[j][i];
+    }
+  }
+#pragma unroll
+  for (int step = 2; step > 0; step /= 2) {
+#pragma unroll
+    for (int j = 0; j < kHeldSteps; ++j) sum[j] += __shfl_xor_sync(kWholeWarp, sum[j], step);
+  }
+#pragma unroll
+  for (int j = 0; j < kHeldSteps; ++j) other[j] = __shfl_xor_sync(kWholeWarp, sum[j], 4);
+#pragma unroll
+  for (int j = 0; j < kHeldSteps; ++j) {
+    const int at = 4 * static_cast<int>(j * blockDim.x + threadIdx.x);
+    if (at >= n) continue;
+    ActivationChunk* chunk = chunks + at / kBlock32;
+    reinterpret_cast<uint32_t*>(chunk->q)[lane] =
+        (static_cast<uint32_t>(q[j][0]) & 0xFFu) | (static_cast<uint32_t>(q[j][1]) & 0xFFu) << 8 |
+        (static_cast<uint32_t>(q[j][2]) & 0xFFu) << 16 | static_cast<uint32_t>(q[j][3]) << 24;
+    if (lane != 0) continue;
+    const float amax = __uint_as_float(largest[j]);
+    const bool finite = largest[j] < kInfinityBits;
+    const uint32_t d = !finite             ? 0x7FC00000u
+                       : amax >= 0x1p-100f ? __float_as_uint(__fdiv_rn(amax, 127.0f))
+                                           : 0;
+    const uint32_t sums =
+        (static_cast<uint32_t>(sum[j]) & 0xFFFFu) | static_cast<uint32_t>(other[j]) << 16;
+    *reinterpret_cast<uint2*>(&chunk->d) = make_uint2(d, sums);
+  }
+}
+
 // Writes a row that the block holds: step j of thread t is the values from 4*(j*blockDim.x + t) on.
 template <bool kVector>
 __device__ void WriteHeldRow(const RowOutputs& out, int n, const float4 (&v)[kHeldSteps],
                              uint32_t (&maxima)[kMostWarps]) {
+  if (out.y == nullptr && out.f16 == nullptr && out.chunks != nullptr) {
+    QuantizeHeld(out.chunks, n, v);
+    return;
+  }
   uint32_t amax_bits = 0;
   if (out.f16 != nullptr) {
     float amax = 0;
@@ -78,17 +142,21 @@ template <bool kVector, bool kAdd>
 __global__ void __launch_bounds__(kMostThreads) RmsNormHeld(RmsNormArgs args) {
   __shared__ float sums[kMostWarps];
   __shared__ uint32_t maxima[kMostWarps];
-  const Row row(args, blockIdx.x);
+  LetNextLaunchStart();
   const auto at = [](int j) { return 4 * static_cast<int>(j * blockDim.x + threadIdx.x); };
   float4 v[kHeldSteps], add[kHeldSteps], weight[kHeldSteps];
+#pragma unroll
+  for (int j = 0; j < kHeldSteps; ++j) {
+    weight[j] = Load4<kVector>(args.weight, at(j), static_cast<int>(args.n));
+  }
+  WaitForLaunchBefore();
+  const Row row(args, blockIdx.x);
 #pragma unroll
   for (int j = 0; j < kHeldSteps; ++j) v[j] = Load4<kVector>(row.x, at(j), row.n);
   if constexpr (kAdd) {
 #pragma unroll
     for (int j = 0; j < kHeldSteps; ++j) add[j] = Load4<kVector>(row.add, at(j), row.n);
   }
-#pragma unroll
-  for (int j = 0; j < kHeldSteps; ++j) weight[j] = Load4<kVector>(row.weight, at(j), row.n);
   if constexpr (kAdd) {
 #pragma unroll
     for (int j = 0; j < kHeldSteps; ++j) v[j] = Plus(Times(add[j], row.add_scale), v[j]);
@@ -112,6 +180,8 @@ template <bool kVector>
 __global__ void __launch_bounds__(kMostThreads) RmsNormWide(RmsNormArgs args) {
   __shared__ float sums[kMostWarps];
   __shared__ uint32_t maxima[kMostWarps];
+  LetNextLaunchStart();
+  WaitForLaunchBefore();
   const Row row(args, blockIdx.x);
   const int step = 4 * static_cast<int>(blockDim.x);
   const int first = 4 * static_cast<int>(threadIdx.x);
@@ -145,13 +215,13 @@ template <bool kVector>
 cudaError_t Launch(const RmsNormArgs& args, cudaStream_t stream) {
   const unsigned grid = static_cast<unsigned>(args.rows);
   const int threads = static_cast<int>(RmsNormLanes(args.n) / 4);
-  if (args.n <= kHeldSteps * 4 * threads) {
-    args.add == nullptr ? RmsNormHeld<kVector, false><<<grid, threads, 0, stream>>>(args)
-                        : RmsNormHeld<kVector, true><<<grid, threads, 0, stream>>>(args);
-  } else {
-    RmsNormWide<kVector><<<grid, threads, 0, stream>>>(args);
+  if (args.n > kHeldSteps * 4 * threads) {
+    return LaunchOverlapping<RmsNormWide<kVector>>(grid, threads, 0, stream, args);
   }
-  return cudaGetLastError();
+  if (args.add == nullptr) {
+    return LaunchOverlapping<RmsNormHeld<kVector, false>>(grid, threads, 0, stream, args);
+  }
+  return LaunchOverlapping<RmsNormHeld<kVector, true>>(grid, threads, 0, stream, args);
 }
 
 }  // namespace

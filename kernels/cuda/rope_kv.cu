@@ -1,5 +1,6 @@
 #include "kernels/cuda/rope_kv.h"
 
+#include "kernels/cuda/pdl.cuh"
 #include "kernels/cuda/quantize.cuh"
 
 namespace fg::cuda {
@@ -106,10 +107,12 @@ __device__ void Turn(const RopeKvArgs& a, const Items& items, unsigned item, int
 
 template <int kWide>
 __global__ void __launch_bounds__(kThreads) RopeKvKernel(RopeKvArgs a, Items items) {
+  LetNextLaunchStart();
   const int64_t row = blockIdx.x;
   const unsigned item = blockIdx.y * kThreads + threadIdx.x;
+  const int64_t position = a.positions[row];  // no launch writes positions
+  WaitForLaunchBefore();
   if (item >= items.all) return;
-  const int64_t position = a.positions[row];
   const float* scale = a.scale == nullptr ? nullptr : a.scale + row;
   const int64_t q_width = a.heads * a.head_dim, width = a.kv_heads * a.head_dim;
   if (item < items.q) {
@@ -136,9 +139,8 @@ cudaError_t LaunchWide(const RopeKvArgs& a, cudaStream_t stream) {
   if (items.all == 0) return cudaSuccess;
   const unsigned blocks = (items.all + kThreads - 1) / kThreads;
   if (blocks > 65535) return cudaErrorInvalidValue;
-  RopeKvKernel<kWide>
-      <<<dim3(static_cast<unsigned>(a.rows), blocks), kThreads, 0, stream>>>(a, items);
-  return cudaGetLastError();
+  return LaunchOverlapping<RopeKvKernel<kWide>>(dim3(static_cast<unsigned>(a.rows), blocks),
+                                                kThreads, 0, stream, a, items);
 }
 
 // q, k and v each where it is not null.
