@@ -7,9 +7,9 @@
 // take the f32 activations unrounded, by fma over lanes and the same tree. The rule, for all types:
 // matvec_order.h.
 //
-// On compute capability 9.0 a launch may begin while the one before it on the stream ends
-// (programmatic dependent launch, captured into graphs too): until that one has ended, it does
-// nothing but prefetch weights to L2. cudaErrorInvalidValue for arguments that no kernel serves,
+// On compute capability 9.0 a launch may begin while the one before it on the stream runs
+// (pdl.cuh, captured into graphs too): until that one has ended, it reads weights and nothing else.
+// So no weight may be written by the launch right before. cudaErrorInvalidValue for arguments that no kernel serves,
 // and for a quantized row that does not fit shared memory (40 bytes each 32 values: K above 184,000
 // with 227 KB a block).
 #pragma once

@@ -3,7 +3,7 @@
 namespace fg::cuda::matvec {
 
 cudaError_t StartQ4_K(Launch launch, bool gate_up, cudaStream_t stream) {
-  return StartQuantized<Q4K>(launch, gate_up, stream);
+  return gate_up ? StartBulkGateUp<BulkQ4K>(launch, stream) : StartBulk<BulkQ4K>(launch, stream);
 }
 
 }  // namespace fg::cuda::matvec

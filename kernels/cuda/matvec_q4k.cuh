@@ -2,7 +2,7 @@
 // super-block is a header of 16 bytes and 8 pieces; the lanes of a super-block share its header.
 #pragma once
 
-#include "kernels/cuda/matvec.cuh"
+#include "kernels/cuda/matvec_bulk.cuh"
 
 namespace fg::cuda::matvec {
 
@@ -68,6 +68,39 @@ struct Q4K {
       next = __fmaf_rn(wm, __uint_as_float(extra.y), next);
       acc[r] = valid ? next : acc[r];
     }
+  }
+};
+
+// Of a stage: a lane reads the 32 bytes that hold its chunk, of which it takes one nibble each.
+struct BulkQ4K {
+  using Base = Q4K;
+  static constexpr int kGroup = 7, kFields = 1;
+  static constexpr int StepBytes(int) { return 2 * sizeof(BlockQ4_K); }
+
+  uint32_t q, head, j, mask, shift;
+
+  __device__ BulkQ4K(int lane, const StageShape<BulkQ4K>&)
+      : q(lane / 8 * sizeof(BlockQ4_K) + 16 + lane % 8 / 2 * 32),
+        head(lane / 8 * sizeof(BlockQ4_K)),
+        j(lane % 8),
+        mask(lane % 2 == 0 ? 0x0F0F0F0Fu : 0xF0F0F0F0u),
+        shift(lane % 2 == 0 ? 0 : 4) {}
+
+  // d, and d times the sum of the values.
+  __device__ static uint2 Extra(const ActivationChunk& chunk) { return Q4K::Extra(&chunk, 0); }
+
+  __device__ float Add(uint32_t row, int step, const StagedSlot& staged, float acc) const {
+    const uint4 first = StagedSlot::Load16(row + q + step * StepBytes(0));
+    const uint4 second = StagedSlot::Load16(row + q + step * StepBytes(0) + 16);
+    const uint4 top = StagedSlot::Load16(row + head + step * StepBytes(0));
+    const uint2 extra = staged.Extra(0);
+    const int sum = DotUnsigned(And(first, mask), staged.Low(0), 0);
+    const int isum = DotUnsigned(And(second, mask), staged.High(0), sum) >> shift;
+    const uint32_t scale_min = Q4K::ScaleMinOf(top, j);
+    const float ws = __fmul_rn(HalfBits(top.x & 0xFFFFu), __uint2float_rn(scale_min & 0xFFu));
+    const float wm = -__fmul_rn(HalfBits(top.x >> 16), __uint2float_rn(scale_min >> 8));
+    const float scale = __fmul_rn(ws, __uint_as_float(extra.x));
+    return __fmaf_rn(wm, __uint_as_float(extra.y), __fmaf_rn(__int2float_rn(isum), scale, acc));
   }
 };
 

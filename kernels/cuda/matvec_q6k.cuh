@@ -3,7 +3,7 @@
 // 32*(j/4) + 16*(j%2), and the scales 8*(j/4) + j%4 (low) and four further on (high).
 #pragma once
 
-#include "kernels/cuda/matvec.cuh"
+#include "kernels/cuda/matvec_bulk.cuh"
 
 namespace fg::cuda::matvec {
 
@@ -91,5 +91,59 @@ struct Q6K {
     }
   }
 };
+
+// Of a stage: a lane reads the 32 bytes of ql and of qh that hold its chunk c of a half
+// super-block.
+template <int kSteps>
+struct BulkQ6K {
+  using Base = Q6K;
+  static constexpr int kGroup = kSteps, kFields = 4;
+  static constexpr int StepBytes(int field) {
+    return field == 0 ? 256 : field == 1 ? 128 : field == 2 ? 32 : 4;
+  }
+
+  uint32_t ql, qh, scales, d, ql_shift, qh_turn;
+
+  __device__ BulkQ6K(int lane, const StageShape<BulkQ6K>& shape) {
+    const int c = ChunkOfSlot(TensorType::kQ6_K, lane % 4);
+    ql = lane / 2 * 32;
+    qh = shape.Field(1) + lane / 4 * 32;
+    scales = shape.Field(2) + lane / 4 * 8 + 2 * c;
+    d = shape.Field(3) + lane / 8 * 2;
+    ql_shift = lane % 2 * 4;
+    qh_turn = (4 - 2 * c) & 31;  // to the left: its bits come to bits 4 and 5
+  }
+
+  __device__ uint32_t Codes(uint32_t low, uint32_t high) const {
+    return ((low >> ql_shift) & 0x0F0F0F0Fu) | (__funnelshift_l(high, high, qh_turn) & 0x30303030u);
+  }
+  __device__ uint4 Codes(uint4 low, uint4 high) const {
+    return make_uint4(Codes(low.x, high.x), Codes(low.y, high.y), Codes(low.z, high.z),
+                      Codes(low.w, high.w));
+  }
+
+  // d; the sums of both halves.
+  __device__ static uint2 Extra(const ActivationChunk& chunk) {
+    return *reinterpret_cast<const uint2*>(&chunk.d);
+  }
+
+  __device__ float Add(uint32_t row, int step, const StagedSlot& staged, float acc) const {
+    const uint32_t at_ql = row + ql + step * 256, at_qh = row + qh + step * 128;
+    const uint4 first = Codes(StagedSlot::Load16(at_ql), StagedSlot::Load16(at_qh));
+    const uint4 second = Codes(StagedSlot::Load16(at_ql + 16), StagedSlot::Load16(at_qh + 16));
+    const uint32_t two = LoadShared2(row + scales + step * 32);
+    const float ws = HalfBits(LoadShared2(row + d + step * 4));
+    const uint2 extra = staged.Extra(0);
+    const int first_offset = -32 * static_cast<int>(static_cast<int16_t>(extra.y));
+    const int second_offset = -32 * (static_cast<int>(extra.y) >> 16);
+    const int isum = Q6K::SignedByte(two, 0) * DotUnsigned(first, staged.Low(0), first_offset) +
+                     Q6K::SignedByte(two, 1) * DotUnsigned(second, staged.High(0), second_offset);
+    return __fmaf_rn(__int2float_rn(isum), __fmul_rn(ws, __uint_as_float(extra.x)), acc);
+  }
+};
+
+using BulkQ6KShort = BulkQ6K<7>;  // rows of no more steps
+using BulkQ6KLong = BulkQ6K<8>;
+constexpr bool IsShortQ6K(int64_t k) { return StepsOf(k) <= BulkQ6KShort::kGroup; }
 
 }  // namespace fg::cuda::matvec
