@@ -78,7 +78,7 @@ __device__ __forceinline__ void FewLoad(const uint16_t* from, int64_t stride, in
 #pragma unroll
   for (int i = 0; i < kBatch; ++i) {
     to[i] = make_uint4(0, 0, 0, 0);
-    if (key + i * Shape::kBeside < end) to[i] = __ldg(reinterpret_cast<const uint4*>(at));
+    if (key + i * Shape::kBeside < end) to[i] = *reinterpret_cast<const uint4*>(at);
     at += Shape::kBeside * stride;
   }
 }

@@ -9,9 +9,9 @@
 //
 // On compute capability 9.0 a launch may begin while the one before it on the stream runs
 // (pdl.cuh, captured into graphs too): until that one has ended, it reads weights and nothing else.
-// So no weight may be written by the launch right before. cudaErrorInvalidValue for arguments that no kernel serves,
-// and for a quantized row that does not fit shared memory (40 bytes each 32 values: K above 184,000
-// with 227 KB a block).
+// So no weight may be written by the launch right before. cudaErrorInvalidValue for arguments that
+// no kernel serves, and for a quantized row that does not fit shared memory (40 bytes each 32
+// values: K above 184,000 with 227 KB a block).
 #pragma once
 
 #include <cuda_runtime_api.h>

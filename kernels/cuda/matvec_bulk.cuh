@@ -11,15 +11,13 @@
 // lane's own chunk, so that no lanes meet before the end.
 #pragma once
 
-#include <algorithm>
-
 #include "kernels/cuda/bulk_copy.cuh"
 #include "kernels/cuda/matvec.cuh"
+#include "kernels/cuda/matvec_share.h"
 
 namespace fg::cuda::matvec {
 
 constexpr int kMostStages = 3;  // of a warp's ring
-constexpr int kMostBulkWarps = 16;
 
 template <class B>
 constexpr int BytesBefore(int field) {  // of a step
@@ -142,21 +140,30 @@ template <class B>
 __device__ void StageOwnChunks(const Launch& launch, uint8_t* shared) {
   const int chunks = static_cast<int>(launch.k / kBlock32);
   const int slots = StepsOf(launch.k) * kMatvecLanes;
-  for (int slot = threadIdx.x; slot < slots; slot += blockDim.x) {
-    const int lane = slot % kMatvecLanes;
-    uint8_t* to = shared + slot / kMatvecLanes * kStagedBytes;
-    uint2 q[4] = {}, extra = {};
-    if (slot < chunks) {
+  constexpr int kAtOnce = 2;  // slots of a thread that are loaded before the first is stored
+  for (int base = threadIdx.x; base < slots; base += kAtOnce * blockDim.x) {
+    uint2 q[kAtOnce][4] = {}, extra[kAtOnce] = {};
+#pragma unroll
+    for (int n = 0; n < kAtOnce; ++n) {
+      const int slot = base + n * static_cast<int>(blockDim.x);
+      if (slot >= chunks) continue;
       const ActivationChunk& chunk = launch.plane[ChunkOfSlot(B::Base::kType, slot)];
       const uint2* from = reinterpret_cast<const uint2*>(chunk.q);
 #pragma unroll
-      for (int i = 0; i < 4; ++i) q[i] = from[i];
-      extra = B::Extra(chunk);
+      for (int i = 0; i < 4; ++i) q[n][i] = from[i];
+      extra[n] = B::Extra(chunk);
     }
-    *reinterpret_cast<uint4*>(to + 16 * lane) = make_uint4(q[0].x, q[0].y, q[1].x, q[1].y);
-    *reinterpret_cast<uint4*>(to + kStagedHigh + 16 * lane) =
-        make_uint4(q[2].x, q[2].y, q[3].x, q[3].y);
-    *reinterpret_cast<uint2*>(to + kStagedExtra + 8 * lane) = extra;
+#pragma unroll
+    for (int n = 0; n < kAtOnce; ++n) {
+      const int slot = base + n * static_cast<int>(blockDim.x), lane = slot % kMatvecLanes;
+      if (slot >= slots) continue;
+      uint8_t* to = shared + slot / kMatvecLanes * kStagedBytes;
+      *reinterpret_cast<uint4*>(to + 16 * lane) =
+          make_uint4(q[n][0].x, q[n][0].y, q[n][1].x, q[n][1].y);
+      *reinterpret_cast<uint4*>(to + kStagedHigh + 16 * lane) =
+          make_uint4(q[n][2].x, q[n][2].y, q[n][3].x, q[n][3].y);
+      *reinterpret_cast<uint2*>(to + kStagedExtra + 8 * lane) = extra[n];
+    }
   }
 }
 
@@ -325,87 +332,6 @@ __global__ void __launch_bounds__(32 * kMostBulkWarps, 1)
   }
   ClusterSync();  // nobody leaves while its sums are read
 #endif
-}
-
-// Whether a launch of `shared` bytes can go this way.
-inline bool BulkServes(const Launch& launch, const Prepared& prepared, size_t shared) {
-  for (int i = 0; i < launch.count; ++i) {
-    if (launch.weight[i].out > INT32_MAX / 4) return false;
-  }
-  return prepared.error == cudaSuccess && prepared.waits && launch.rows == 1 &&
-         launch.k / kBlock32 % 4 == 0 && launch.k < (1 << 24) &&
-         shared <= static_cast<size_t>(Facts().shared_bytes);
-}
-
-// As many stages as the warp with most to do has groups.
-template <class B>
-int StagesFor(int64_t k, int64_t most_tiles) {
-  const int64_t groups = (StepsOf(k) + B::kGroup - 1) / B::kGroup;
-  return static_cast<int>(std::min<int64_t>(kMostStages, most_tiles * groups));
-}
-
-inline int64_t PairsOf(const Launch& launch) {
-  int64_t pairs = 0;
-  for (int i = 0; i < launch.count; ++i) pairs += (launch.weight[i].out + 1) / 2;
-  return pairs;
-}
-
-// How pairs of rows are shared out.
-struct BulkGrid {
-  int64_t blocks, tiles;  // tiles: of the warp with most
-  int warps;              // of a block
-};
-
-// A warp for each pair where a multiprocessor holds as many, in one block or two.
-inline BulkGrid BulkGridOf(int64_t pairs) {
-  const int64_t each = std::max(1, Facts().multiprocessors);
-  const int64_t warps = (pairs + each - 1) / each;
-  if (warps <= kMostBulkWarps) return {std::min(each, pairs), 1, static_cast<int>(warps)};
-  if (warps <= 2 * kMostBulkWarps - 8) return {2 * each, 1, static_cast<int>((warps + 1) / 2)};
-  return {each, (warps + kMostBulkWarps - 1) / kMostBulkWarps, kMostBulkWarps};
-}
-
-// The most stages with which `per` blocks fit on a multiprocessor; 0: none.
-template <class... Bs>
-int FittingStages(int64_t k, int warps, int stages, int blocks) {
-  while (stages > 0) {
-    const size_t most = std::max({BulkBytes<Bs>(k, warps, stages)...});
-    if (blocks * (most + 1024) <= static_cast<size_t>(Facts().shared_bytes) + 1024) break;
-    --stages;
-  }
-  return stages;
-}
-
-template <class B>
-cudaError_t StartBulk(Launch launch, cudaStream_t stream) {
-  static const Prepared prepared = Prepare(BulkMatvecKernel<B>);
-  const BulkGrid grid = BulkGridOf(PairsOf(launch));
-  launch.stages = FittingStages<B>(launch.k, grid.warps, StagesFor<B>(launch.k, grid.tiles),
-                                   grid.blocks > Facts().multiprocessors ? 2 : 1);
-  const size_t shared = BulkBytes<B>(launch.k, grid.warps, launch.stages);
-  if (launch.stages == 0 || !BulkServes(launch, prepared, shared)) {
-    return StartQuantized<typename B::Base>(launch, false, stream);
-  }
-  return Start(BulkMatvecKernel<B>, prepared, grid.blocks, shared, launch, stream, 1,
-               32 * grid.warps);
-}
-
-template <class B>
-cudaError_t StartBulkGateUp(Launch launch, cudaStream_t stream) {
-  static const Prepared prepared = Prepare(BulkGateUpKernel<B>);
-  const int warps = kMostBulkWarps, ranks = kGateUpOutputs / warps;
-  const int64_t chunks = (launch.weight[0].out + kGateUpOutputs - 1) / kGateUpOutputs;
-  const int64_t places = Facts().multiprocessors * kMostBulkWarps / warps / ranks;
-  const int64_t clusters = std::min(std::max<int64_t>(places, 1), chunks);
-  const int64_t tiles = (chunks + clusters - 1) / clusters;
-  launch.stages = FittingStages<B>(launch.k, warps, StagesFor<B>(launch.k, tiles), 1);
-  const size_t shared = BulkBytes<B>(launch.k, warps, launch.stages) +
-                        static_cast<size_t>(tiles) * warps * 2 * sizeof(float);
-  if (launch.stages == 0 || !BulkServes(launch, prepared, shared)) {
-    return StartQuantized<typename B::Base>(launch, true, stream);
-  }
-  return Start(BulkGateUpKernel<B>, prepared, clusters * ranks, shared, launch, stream, ranks,
-               32 * warps);
 }
 
 }  // namespace fg::cuda::matvec

@@ -1,4 +1,5 @@
 // q, k and v of the usual mixes: q4_K weights and q6_K weights in one launch.
+#include "kernels/cuda/matvec_bulk_launch.cuh"
 #include "kernels/cuda/matvec_q4k.cuh"
 #include "kernels/cuda/matvec_q6k.cuh"
 
@@ -50,8 +51,9 @@ cudaError_t StartBulkMixed(Launch launch, bool* served, cudaStream_t stream) {
   for (int i = 0; i < launch.count; ++i) {
     if (launch.weight[i].type == TensorType::kQ4_K) pairs_of_q4 += (launch.weight[i].out + 1) / 2;
   }
-  const BulkGrid grid = BulkGridOf(pairs);
-  const int wanted = std::max(StagesFor<BulkQ4K>(launch.k, 2), StagesFor<BulkOfQ6K>(launch.k, 2));
+  const BulkGrid grid = BulkGridOf(pairs, Facts().multiprocessors);
+  const int wanted = std::max(StagesFor<BulkQ4K>(launch.k, grid.tiles),
+                              StagesFor<BulkOfQ6K>(launch.k, grid.tiles));
   launch.stages = FittingStages<BulkQ4K, BulkOfQ6K>(launch.k, grid.warps, wanted,
                                                     grid.blocks > Facts().multiprocessors ? 2 : 1);
   const size_t shared = std::max(BulkBytes<BulkQ4K>(launch.k, grid.warps, launch.stages),

@@ -1,5 +1,7 @@
 #include "kernels/cuda/matvec_q4k.cuh"
 
+#include "kernels/cuda/matvec_bulk_launch.cuh"
+
 namespace fg::cuda::matvec {
 
 cudaError_t StartQ4_K(Launch launch, bool gate_up, cudaStream_t stream) {

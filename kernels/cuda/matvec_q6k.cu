@@ -1,5 +1,7 @@
 #include "kernels/cuda/matvec_q6k.cuh"
 
+#include "kernels/cuda/matvec_bulk_launch.cuh"
+
 namespace fg::cuda::matvec {
 
 cudaError_t StartQ6_K(Launch launch, bool gate_up, cudaStream_t stream) {

@@ -25,4 +25,23 @@ constexpr int TilesOfBlock(int64_t tiles, int64_t at_once) {
   return best;
 }
 
+// --- One row through shared memory (matvec_bulk.cuh): pairs of neighbouring rows, a warp each ---
+
+constexpr int kMostBulkWarps = 16;  // of a block
+
+struct BulkGrid {
+  int64_t blocks, tiles;  // tiles: pairs of the warp with most
+  int warps;              // of a block
+};
+
+// A warp for each pair where a multiprocessor holds as many in one block, or in two small ones;
+// else one full block each.
+constexpr BulkGrid BulkGridOf(int64_t pairs, int multiprocessors) {
+  const int64_t each = multiprocessors < 1 ? 1 : multiprocessors;
+  const int64_t warps = (pairs + each - 1) / each;
+  if (warps <= kMostBulkWarps) return {each < pairs ? each : pairs, 1, static_cast<int>(warps)};
+  if (warps <= kMostBulkWarps + 8) return {2 * each, 1, static_cast<int>((warps + 1) / 2)};
+  return {each, (warps + kMostBulkWarps - 1) / kMostBulkWarps, kMostBulkWarps};
+}
+
 }  // namespace fg::cuda

@@ -18,5 +18,32 @@ TEST(MatvecShare, FillsWholeRounds) {
   }
 }
 
+// Every pair has a warp; a multiprocessor holds its blocks' warps.
+TEST(BulkGridOf, HoldsAllPairs) {
+  for (int multiprocessors : {1, 46, 132}) {
+    for (int64_t pairs = 1; pairs < 6000; ++pairs) {
+      const BulkGrid grid = BulkGridOf(pairs, multiprocessors);
+      ASSERT_GE(grid.blocks * grid.warps * grid.tiles, pairs);
+      ASSERT_LE(grid.warps, kMostBulkWarps);
+      ASSERT_LE(grid.blocks, 2 * multiprocessors);
+      ASSERT_TRUE(grid.blocks <= multiprocessors || grid.warps <= 12);
+    }
+  }
+}
+
+TEST(BulkGridOf, OfA7bModel) {
+  const BulkGrid down = BulkGridOf(1792, 132), qkv = BulkGridOf(2304, 132),
+                 output = BulkGridOf(76032, 132);
+  EXPECT_EQ(down.blocks, 132);
+  EXPECT_EQ(down.warps, 14);
+  EXPECT_EQ(down.tiles, 1);
+  EXPECT_EQ(qkv.blocks, 264);
+  EXPECT_EQ(qkv.warps, 9);
+  EXPECT_EQ(qkv.tiles, 1);
+  EXPECT_EQ(output.blocks, 132);
+  EXPECT_EQ(output.warps, 16);
+  EXPECT_EQ(output.tiles, 36);
+}
+
 }  // namespace
 }  // namespace fg::cuda
