@@ -8,6 +8,7 @@
 #include "base/json.h"
 #include "base/process.h"
 #include "base/testing/temp_dir.h"
+#include "engine/cli/cli_testing.h"
 #include "engine/testing/fake_device.h"
 #include "engine/testing/tiny_model.h"
 
@@ -16,12 +17,8 @@ namespace {
 
 using ::testing::HasSubstr;
 using ::testing::MatchesRegex;
+using testing::Ran;
 using ::testing::StartsWith;
-
-struct Ran {
-  int code = -1;
-  std::string out, err;
-};
 
 // A copy of the program with fake plugin `number` (0: none) in `place`, "bin" or "lib".
 class Installed {
@@ -41,17 +38,7 @@ class Installed {
   const std::string& root() const { return root_; }
   Ran Run(const std::vector<std::string>& arguments, std::vector<std::string> environment = {},
           const std::string& input = "") const {
-    ProcessSpec spec;
-    spec.argv = {root_ + "/bin/fg-engine"};
-    spec.argv.insert(spec.argv.end(), arguments.begin(), arguments.end());
-    spec.environment = std::move(environment);
-    RunProcessOptions options;
-    options.input = input;
-    const auto ran = RunProcess(spec, options);
-    EXPECT_TRUE(ran.ok()) << ran.status().message();
-    if (!ran.ok()) return {};
-    EXPECT_EQ(ran->exit.signal, 0) << ran->exit.Text();
-    return {ran->exit.code, ran->out, ran->err};
+    return testing::RunProgram(root_ + "/bin/fg-engine", arguments, std::move(environment), input);
   }
 
  private:

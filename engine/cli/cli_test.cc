@@ -12,6 +12,7 @@
 #include "base/process.h"
 #include "base/sha256.h"
 #include "engine/build_info.h"
+#include "engine/cli/cli_testing.h"
 #include "engine/faults.h"
 #include "engine/gates_defaults.h"
 #include "engine/testing/tiny_model.h"
@@ -21,27 +22,13 @@ namespace {
 
 using ::testing::HasSubstr;
 using ::testing::MatchesRegex;
+using testing::Ran;
 using ::testing::StartsWith;
 
-struct Ran {
-  int code = -1;
-  std::string out, err;
-};
-
-Ran RunEngine(std::vector<std::string> arguments, std::vector<std::string> environment = {},
+Ran RunEngine(const std::vector<std::string>& arguments, std::vector<std::string> environment = {},
               const std::string& input = "") {
-  ProcessSpec spec;
-  spec.argv = {std::string(FG_BINARY_DIR) + "/bin/fg-engine"};
-  spec.argv.insert(spec.argv.end(), arguments.begin(), arguments.end());
-  spec.environment = std::move(environment);
-  RunProcessOptions options;
-  options.input = input;
-  const auto ran = RunProcess(spec, options);
-  EXPECT_TRUE(ran.ok()) << ran.status().message();
-  if (!ran.ok()) return {};
-  EXPECT_FALSE(ran->timed_out);
-  EXPECT_EQ(ran->exit.signal, 0) << ran->exit.Text();
-  return {ran->exit.code, ran->out, ran->err};
+  return testing::RunProgram(std::string(FG_BINARY_DIR) + "/bin/fg-engine", arguments,
+                             std::move(environment), input);
 }
 
 // A small model, written once.

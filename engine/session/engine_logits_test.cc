@@ -5,6 +5,7 @@
 
 #include "engine/session/engine.h"
 #include "engine/testing/reference_forward.h"
+#include "engine/testing/relative_error.h"
 #include "engine/testing/test_engine.h"
 #include "engine/testing/tiny_model.h"
 
@@ -12,26 +13,12 @@ namespace fg {
 namespace {
 
 using testing::RandomTokens;
+using testing::RelativeError;
 using testing::TestEngine;
 using testing::TinyModelBytes;
 using testing::TinyModelSpec;
 using testing::WideSpec;
 using testing::WriteTinyModel;
-
-// Largest error over the root mean square of the reference's logits; NaN where one is not finite.
-double RelativeError(const std::vector<float>& got, const std::vector<std::vector<double>>& want) {
-  double squares = 0, error = 0;
-  size_t at = 0;
-  for (const auto& row : want) {
-    for (const double value : row) {
-      if (at >= got.size() || !std::isfinite(got[at])) return std::nan("");
-      squares += value * value;
-      error = std::max(error, std::fabs(got[at++] - value));
-    }
-  }
-  if (at != got.size() || at == 0) return std::nan("");
-  return error / std::sqrt(squares / static_cast<double>(at));
-}
 
 // What a path may deviate, and why. Measured on these models: about a third of each.
 constexpr double kF16KvCache = 2e-3;            // f32 weights: keys and values are rounded to f16

@@ -17,6 +17,7 @@
 #include "engine/backend/argmax.h"
 #include "engine/backend/cuda/cuda_backend.h"
 #include "engine/backend/cuda/gpu_engine_testing.h"
+#include "engine/testing/relative_error.h"
 #include "engine/testing/tiny_model.h"
 
 namespace fg::testing {
@@ -130,25 +131,6 @@ inline bool SameFloats(const std::vector<float>& a, const std::vector<float>& b)
 inline int NotFinite(const std::vector<float>& values) {
   return static_cast<int>(
       std::count_if(values.begin(), values.end(), [](float v) { return !std::isfinite(v); }));
-}
-
-// Largest error over the root mean square of `want`; NaN where one is not finite.
-template <typename Row>
-double RelativeError(const std::vector<float>& got, const std::vector<Row>& want) {
-  double squares = 0, error = 0;
-  size_t at = 0;
-  for (const auto& row : want) {
-    for (const double value : row) {
-      if (at >= got.size() || !std::isfinite(got[at])) return std::nan("");
-      squares += value * value;
-      error = std::max(error, std::fabs(got[at++] - value));
-    }
-  }
-  if (at != got.size() || at == 0) return std::nan("");
-  return error / std::sqrt(squares / static_cast<double>(at));
-}
-inline double RelativeError(const std::vector<float>& got, const std::vector<float>& want) {
-  return RelativeError(got, std::vector<std::vector<float>>{want});
 }
 
 // Heads of 64 that tensor cores serve, and of 16 that they do not.
