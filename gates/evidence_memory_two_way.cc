@@ -74,30 +74,21 @@ fg::Result<Side> Measure(RunContext& context, const std::string& name, const Var
   return side;
 }
 
-// The same on a device: its book is of the device's bytes, and the process's own are the driver's
-// matter.
-std::optional<std::string> UnbookedOnDevice(const Side& side, double share, double slack_bytes) {
-  const double difference = static_cast<double>(side.device_used - side.booked);
-  const double allowed = share * static_cast<double>(side.booked) + slack_bytes;
-  if (side.booked > 0 && std::abs(difference) <= allowed) return std::nullopt;
-  return fmt::format(
-      "{}: the device's driver reports {:.2f} MiB more in use than before load, the ledger books "
-      "{:.2f} MiB; they may differ by {:.2f} MiB",
-      side.name, static_cast<double>(side.device_used) / kMiB,
-      static_cast<double>(side.booked) / kMiB, allowed / kMiB);
-}
-
 // The ledger against the system: what is touched must be booked, and what is booked must be there.
+// On a device the book is of the device's bytes, and the process's own are the driver's matter.
 std::optional<std::string> Unbooked(const Side& side, double share, double slack_bytes) {
-  if (side.device) return UnbookedOnDevice(side, share, slack_bytes);
-  const double difference = static_cast<double>(side.system_anonymous - side.booked_anonymous);
-  const double allowed = share * static_cast<double>(side.booked_anonymous) + slack_bytes;
-  if (side.booked_anonymous > 0 && std::abs(difference) <= allowed) return std::nullopt;
-  return fmt::format(
-      "{}: the system reports {:.2f} MiB of anonymous memory since before load, the ledger books "
-      "{:.2f} MiB; they may differ by {:.2f} MiB",
-      side.name, static_cast<double>(side.system_anonymous) / kMiB,
-      static_cast<double>(side.booked_anonymous) / kMiB, allowed / kMiB);
+  const auto used = static_cast<double>(side.device ? side.device_used : side.system_anonymous);
+  const auto booked = static_cast<double>(side.device ? side.booked : side.booked_anonymous);
+  const double allowed = share * booked + slack_bytes;
+  if (booked > 0 && std::abs(used - booked) <= allowed) return std::nullopt;
+  const std::string reported =
+      side.device
+          ? fmt::format("the device's driver reports {:.2f} MiB more in use than before load",
+                        used / kMiB)
+          : fmt::format("the system reports {:.2f} MiB of anonymous memory since before load",
+                        used / kMiB);
+  return fmt::format("{}: {}, the ledger books {:.2f} MiB; they may differ by {:.2f} MiB",
+                     side.name, reported, booked / kMiB, allowed / kMiB);
 }
 
 // The relations that were held, for the page.
