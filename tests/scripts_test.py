@@ -79,6 +79,17 @@ exit "$(cat "${0}.code")"
 HELLO = '{"id":1,"ok":true,"build":{"version":"0.1.0"},"device":{"capability":"9.0","class":"sm_90","name":"GPU"}}'
 
 
+def machine_without_gpu(folder):
+    """A folder for PATH with this machine's programs but nvidia-smi, which a driver puts among them."""
+    folder.mkdir()
+    for place in ("/usr/bin", "/bin"):
+        for program in os.scandir(place):
+            link = folder / program.name
+            if program.name != "nvidia-smi" and not os.path.lexists(link):
+                link.symlink_to(program.path)
+    return folder
+
+
 class TreeOfScripts(unittest.TestCase):
     """A folder with the scripts under test and programs that are scripts of a few lines."""
 
@@ -114,7 +125,10 @@ class TreeOfScripts(unittest.TestCase):
 
     def script(self, name, *words):
         # No nvidia-smi of the machine's: what there is stands below build/bin.
-        return programs.run(self.root / "scripts" / name, *words, cwd=self.root, env={"PATH": "/usr/bin:/bin"})
+        path = self.root / "programs"
+        if not path.exists():
+            machine_without_gpu(path)
+        return programs.run(self.root / "scripts" / name, *words, cwd=self.root, env={"PATH": str(path)})
 
 
 class Gate(TreeOfScripts):
