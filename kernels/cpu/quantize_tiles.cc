@@ -11,6 +11,8 @@ namespace {
 
 constexpr int64_t kGroup = 8;  // chunks quantized before they are laid: one line of a row's plane
 
+constexpr ActivationChunk kPadding[kGroup] = {};  // of rows past the last one
+
 // The chunk is row r of the tile.
 void Lay(const ActivationChunk& chunk, int r, ActivationTile* tile) {
   for (int i = 0; i < 8; ++i) std::memcpy(tile->q[i][r], chunk.q + 4 * i, 4);
@@ -33,10 +35,12 @@ void QuantizeTiles(CpuLevel level, const float* x, int64_t ldx, int64_t rows, in
       for (int r = 0; r < kTileRows; ++r) {
         const int64_t row = t * kTileRows + r;
         if (row >= rows && fault == KernelFault::kDirtyTail) continue;
-        ActivationChunk row_chunks[kGroup] = {};
+        ActivationChunk quantized[kGroup];
+        const ActivationChunk* row_chunks = kPadding;
         if (row < rows) {
-          QuantizeRows(level, x + row * ldx + c * kBlock32, ldx, 1, count * kBlock32, row_chunks,
+          QuantizeRows(level, x + row * ldx + c * kBlock32, ldx, 1, count * kBlock32, quantized,
                        fault);
+          row_chunks = quantized;
         }
         for (int64_t i = 0; i < count; ++i) Lay(row_chunks[i], r, at + i);
       }
